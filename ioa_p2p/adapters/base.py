@@ -1,0 +1,93 @@
+"""The contract of an adapter: how one foreign agent joins a node.
+
+    node.worker ── Task ──> adapter.run(task) ── Event, Event, ..., Result | Failed ──> node.worker
+
+`describe()` gives the card; `run` streams events and ends with exactly one Result or Failed; closing the
+iterator cancels (TERM, then KILL of the whole process group). What comes out is untrusted: bounded, typed,
+decoded. Built-ins and strangers come through the same entry-point group, `ioa_p2p.adapters`.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ioa_p2p.wire.records import Card
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that travels with a task or result: bytes by hash outside, plain bytes here."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call of one skill. `inputs`: type name -> JSON-like value (one entry per input, in order).
+
+    deadline_s: seconds from now the run may take at most.
+    key: idempotency key (16 B), the same for every attempt.
+    """
+
+    id: bytes
+    key: bytes
+    attempt: int
+    skill: str
+    goal: str
+    inputs: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    attachments: tuple[Attachment, ...] = ()
+    deadline_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """fraction: 0..1, or None when unknown."""
+
+    fraction: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of partial output text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`outputs`: output type name -> JSON-like value. Ends the run."""
+
+    outputs: dict[str, Any]
+    attachments: tuple[Attachment, ...] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The agent could not do it. `code` is kebab-case; `retry` False: another try cannot help."""
+
+    code: str
+    message: str = ""
+    retry: bool = True
+
+
+Event = Progress | Delta | Result | Failed
+
+
+class Adapter(Protocol):
+    """Constructed as `Adapter(name, options)` with the agent's TOML table; cheap; no IO before `describe`."""
+
+    async def describe(self) -> Card:
+        """Start what must be started, return the card. Raises AdapterError with a hint."""
+        ...
+
+    def run(self, task: Task) -> AsyncIterator[Event]:
+        """Run one task. Concurrent runs are allowed up to the agent's `concurrency` option."""
+        ...
+
+    async def aclose(self) -> None:
+        """End all runs and processes of this adapter. Idempotent."""
+        ...

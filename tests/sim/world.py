@@ -1,0 +1,208 @@
+"""A seeded world of pure machines in virtual time: loss, delay, duplicates, reorder, one-way cuts, crashes.
+
+    heap of (time, order, happening) ──> machine ──> effects ──> disk | wire | timers | events
+                          ^                                        │
+                          └────────────────────────────────────────┘
+
+One seed gives one run, to the byte: `trace` is a hash over everything that happened. After every happening
+each `watch` function is called with the world; a checker raises AssertionError.
+"""
+
+import hashlib
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioa_p2p.effects import Effect, Emit, Machine, Now, Rows, Save, Send, SetTimer
+from ioa_p2p.errors import PeerError
+from ioa_p2p.storage.memory import MemoryStorage
+
+Address = Hashable
+Make = Callable[[Address, Rows, random.Random, Now], Machine]
+
+
+@dataclass
+class Weather:
+    """What the network does to a message. Probabilities 0..1, delays in seconds."""
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    delay_s: tuple[float, float] = (0.001, 0.02)
+
+
+@dataclass
+class Host:
+    """One machine, its disk, its clock. `machine` is None while crashed."""
+
+    address: Address
+    make: Make
+    disk: MemoryStorage = field(default_factory=MemoryStorage)
+    machine: Machine | None = None
+    life: int = 0
+    timers: dict[str, int] = field(default_factory=dict)
+    wall_offset_s: float = 0.0
+    frozen: bool = False
+
+
+class World:
+    """Build it, `add` hosts, set `weather`, `cut` and `crash` at will, `run` for virtual seconds."""
+
+    def __init__(self, seed: int, weather: Weather | None = None, wall_s: float = 1_800_000_000.0) -> None:
+        self.seed = seed
+        self.rng = random.Random(seed)
+        self.weather = weather or Weather()
+        self.time_s = 0.0
+        self.hosts: dict[Address, Host] = {}
+        self.events: list[tuple[float, Address, Any]] = []
+        self.faults: dict[str, int] = {}
+        self.watch: list[Callable[[World], None]] = []
+        self.on_event: list[Callable[[World, Address, Any], None]] = []
+        self.route: Callable[[Any], Address] = lambda to: to
+        self.sent = 0
+        self._wall_s = wall_s
+        self._cuts: set[tuple[Address, Address]] = set()
+        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    # -- building and steering
+
+    def add(self, address: Address, make: Make, *, start: bool = True) -> Host:
+        host = self.hosts[address] = Host(address, make)
+        if start:
+            self.restart(address)
+        return host
+
+    def crash(self, address: Address, *, lose_disk: bool = False) -> None:
+        """Stop at once; what was saved stays unless `lose_disk`."""
+        host = self.hosts[address]
+        host.machine, host.life, host.timers = None, host.life + 1, {}
+        if lose_disk:
+            host.disk = MemoryStorage()
+        self._note("crash", address, lose_disk)
+
+    def restart(self, address: Address) -> None:
+        host = self.hosts[address]
+        if host.machine is not None:
+            self.crash(address)
+        host.life += 1
+        disk = host.disk
+        dice = random.Random(f"{self.seed}/{address}/{host.life}")
+        self._note("start", address)
+        host.machine = host.make(address, lambda space: list(disk.scan(space)), dice, self.now(host))
+        self._carry_out(host, host.machine.start(self.now(host)))
+
+    def cut(self, source: Address, target: Address) -> None:
+        """Lose everything from `source` to `target` (one way) until `mend`."""
+        self._cuts.add((source, target))
+
+    def mend(self, source: Address | None = None, target: Address | None = None) -> None:
+        """Undo one cut, or all cuts."""
+        if source is None:
+            self._cuts.clear()
+        else:
+            self._cuts.discard((source, target))
+
+    def split(self, *sides: list[Address]) -> None:
+        """Cut every pair that is not on one side together."""
+        for a, b in itertools.permutations(range(len(sides)), 2):
+            for source, target in itertools.product(sides[a], sides[b]):
+                self.cut(source, target)
+
+    def command(self, address: Address, command: Any) -> None:
+        host = self.hosts[address]
+        if host.machine is not None:
+            self._carry_out(host, host.machine.handle_command(self.now(host), command))
+
+    def at(self, time_s: float, do: Callable[[], None]) -> None:
+        """Call `do` at virtual time `time_s`."""
+        heapq.heappush(self._heap, (max(time_s, self.time_s), next(self._order), do))
+
+    def after(self, delay_s: float, do: Callable[[], None]) -> None:
+        self.at(self.time_s + delay_s, do)
+
+    # -- running
+
+    def run(self, seconds: float, until: Callable[[], bool] | None = None) -> bool:
+        """Run for virtual `seconds`, or until `until()` holds; True if it held (or none was given)."""
+        end = self.time_s + seconds
+        while self._heap and self._heap[0][0] <= end:
+            self.time_s, _, do = heapq.heappop(self._heap)
+            do()
+            for check in self.watch:
+                check(self)
+            if until is not None and until():
+                return True
+        self.time_s = end
+        return until is None or until()
+
+    def now(self, host: Host) -> Now:
+        return Now(self._wall_s + self.time_s + host.wall_offset_s, 1_000.0 + self.time_s)
+
+    @property
+    def trace(self) -> str:
+        """The hash of all that happened so far."""
+        return self._hash.copy().hexdigest()
+
+    # -- effects
+
+    def _carry_out(self, host: Host, effects: list[Effect]) -> None:
+        """Saves first, then sends, timers, events: as the real driver does."""
+        host.disk.commit([effect for effect in effects if isinstance(effect, Save)])
+        for effect in effects:
+            if isinstance(effect, Send):
+                self._send(host, effect)
+            elif isinstance(effect, SetTimer):
+                self._set_timer(host, effect)
+        for effect in effects:
+            if isinstance(effect, Emit):
+                self._note("event", host.address, effect.event)
+                self.events.append((self.time_s, host.address, effect.event))
+                for listen in self.on_event:
+                    listen(self, host.address, effect.event)
+
+    def _send(self, host: Host, effect: Send) -> None:
+        target, self.sent = self.route(effect.to), self.sent + 1
+        copies = 0 if self.rng.random() < self.weather.loss else 1
+        copies += self.rng.random() < self.weather.duplicate
+        if (host.address, target) in self._cuts or target not in self.hosts:
+            copies = 0
+        for _ in range(copies):
+            delay = self.rng.uniform(*self.weather.delay_s)
+            self.after(delay, lambda: self._deliver(host.address, target, effect.message))
+
+    def _deliver(self, source: Address, target: Address, message: Any) -> None:
+        host = self.hosts[target]
+        if host.machine is None or (source, target) in self._cuts:
+            return
+        if host.frozen:
+            self.after(0.5, lambda: self._deliver(source, target, message))
+            return
+        self._note("message", source, target, message)
+        try:
+            effects = host.machine.handle_message(self.now(host), source, message)
+        except PeerError as fault:
+            self.faults[fault.code] = self.faults.get(fault.code, 0) + 1
+            return
+        self._carry_out(host, effects)
+
+    def _set_timer(self, host: Host, effect: SetTimer) -> None:
+        version = host.timers[effect.name] = host.timers.get(effect.name, 0) + 1
+        if effect.at is not None:
+            life = host.life
+            self.at(effect.at - 1_000.0, lambda: self._fire(host, life, effect.name, version))
+
+    def _fire(self, host: Host, life: int, name: str, version: int) -> None:
+        if host.life != life or host.timers.get(name) != version or host.machine is None:
+            return
+        if host.frozen:
+            self.after(0.5, lambda: self._fire(host, life, name, version))
+            return
+        self._note("timer", host.address, name)
+        self._carry_out(host, host.machine.handle_timer(self.now(host), name))
+
+    def _note(self, *what: Any) -> None:
+        self._hash.update(repr((round(self.time_s, 6), what)).encode())
