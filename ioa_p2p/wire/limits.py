@@ -36,3 +36,24 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
+
+# -- moving bytes (net/) ----------------------------------------------------------------------------
+LINK_HELLO_BYTES_MAX = 2 * 1024  # nothing longer is read before the hello. Over: the link is closed
+LINK_PING_BYTES_MAX = 64  # a pong repeats it. Over: a bad frame
+LINK_BEAT_S = 0.9  # how often every link is looked at; a beat in which nothing was heard sends a ping
+LINK_SILENT_BEATS_MAX = 3  # this many pings in a row unanswered: closed as silent, 3.6-4.5 s after the last byte
+LINK_HELLO_BEATS_MAX = 11  # about 10 s for the hello. Over: closed
+LINK_HELD_BEATS_MAX = 2  # an inbound link waits this long for the outcome of our own dial to the same peer
+LINK_STALL_BEATS_MAX = 11  # about 10 s in which not one queued byte could be written: closed, the logs repair
+LINK_STEADY_S = 10.0  # a link that stood shorter counts as a failed dial, or accept-and-cut would spin
+LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
+LINK_BACKOFF_S_MAX = 60.0
+LINK_QUEUE_BYTES_MAX = 4 * 1024 * 1024  # per link, outbound. Full: `send` says False and counts
+LINK_QUEUE_FRAMES_MAX = 8 * 1024  # per link, outbound: small frames cost more than their bytes
+LINK_WRITE_BYTES_MAX = 256 * 1024  # one write, so that a pong waits for no more than this
+LINK_INBOX_BYTES_MAX = 4 * 1024 * 1024  # all links, inbound. Full: no window credit until the node has read
+LINK_WANTS_MAX = 256  # peers we try to stay linked to. Over: ignored and counted
+LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused and counted
+LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
+LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
+DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
