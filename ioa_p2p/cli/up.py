@@ -29,6 +29,8 @@ def command(here: Here, detach: bool, wait_s: float, settings: tuple[str, ...], 
 
     config = load(here.home, read_settings(settings), os.environ)
     here.home.read_key()
+    with here.home.lock():
+        pass  # told now, before anything costly is loaded; the node takes it for good
     if detach:
         from ioa_p2p.cli.detach import start
 

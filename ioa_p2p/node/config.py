@@ -47,6 +47,11 @@ class AgentConfig:
     adapter: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def table(self) -> dict[str, Any]:
+        """The table as written."""
+        return {"adapter": self.adapter, **self.options}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
