@@ -32,12 +32,25 @@ class LazyGroup(click.Group):
         return importlib.import_module(f"ioa_p2p.cli.{cmd_name}").command
 
 
+def _tell_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            click.echo(f"ioa-p2p {version('ioa-p2p')}")
+        except PackageNotFoundError:
+            click.echo("ioa-p2p, not installed: run from its source")
+        context.exit()
+
+
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 no node runs here, 4 timed out, 130 interrupted.",
 )
-@click.version_option(package_name="ioa-p2p", prog_name="ioa-p2p")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_tell_version, help="Show the version."
+)
 def program() -> None:
     """A hubless Internet of Agents: this machine's node, and what it asks of the others."""
 

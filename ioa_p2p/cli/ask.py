@@ -43,8 +43,9 @@ def _watch(here: Here, verb: str, args: dict[str, Any], timeout_s: float) -> int
 
 def _interrupted(here: Here, team: str) -> int:
     """Once: the team goes on without us. Twice: it is cancelled."""
-    here.out.say("detached; the team goes on. Ctrl-C again now cancels it")
     try:
+        here.out.event({"kind": "detaching", "team": team})
+        here.out.say(f"detaching; the team goes on. Ctrl-C within {SECOND_CTRL_C_S:.0f} s cancels it")
         time.sleep(SECOND_CTRL_C_S)
     except KeyboardInterrupt:
         here.out.result(here.ask("cancel", {"team": team}), f"team {team} cancelled")

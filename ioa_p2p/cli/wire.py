@@ -105,7 +105,7 @@ def _link_frame(data: bytes) -> tuple[dict[str, Any], bytes]:
     length, number = _LINK_HEADER.unpack(data[:5].ljust(5, b"\0"))
     if not 0 < length <= limits.LINK_FRAME_BYTES_MAX or len(data) < 4 + length:
         return {"frame": "unknown", "problem": "link-frame-length", "rest_bytes": len(data)}, b""
-    name = LinkKind(number).name if number in LinkKind else f"kind {number}"
+    name = {kind.value: kind.name for kind in LinkKind}.get(number, f"kind {number}")
     body, rest = data[5 : 4 + length], data[4 + length :]
     if name == "SIGNED":
         return {"link": "signed", "frames": list(read_frames(body))}, rest

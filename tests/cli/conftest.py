@@ -15,7 +15,7 @@ from ioa_p2p.node.control import ControlServer, Emit, Handler
 from ioa_p2p.node.home import Home, find_home
 
 NODE, OTHER = "a" * 52, "b" * 52
-Script = Callable[[dict[str, Any]], tuple[list[dict[str, Any]], dict[str, Any]]]
+Script = Callable[[dict[str, Any]], tuple[list[dict[str, Any]], dict[str, Any] | None]]
 
 
 @dataclass
@@ -62,12 +62,12 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @dataclass
 class FakeNode:
-    """Answers each verb by its script: args -> (events, result). `asked` holds what was asked."""
+    """Answers each verb by its script: args -> (events, result; None: never). `asked` holds what was asked."""
 
     scripts: dict[str, Script] = field(default_factory=dict[str, Script])
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
 
-    def answers(self, verb: str, result: dict[str, Any], *events: dict[str, Any]) -> None:
+    def answers(self, verb: str, result: dict[str, Any] | None, *events: dict[str, Any]) -> None:
         self.scripts[verb] = lambda _: (list(events), result)
 
     def handler(self, verb: str) -> Handler:
@@ -76,7 +76,9 @@ class FakeNode:
             events, result = self.scripts[verb](args)
             for event in events:
                 emit(event)
-            return result
+            if result is None:
+                await asyncio.Event().wait()
+            return result or {}
 
         return handle
 
