@@ -28,8 +28,8 @@ class Progress:
         self._tasks: dict[str, Event] = {}
 
     def show(self, event: Event) -> None:
+        self.team = event.get("team") or self.team  # before it is told: Ctrl-C may come at once
         self._out.event(event)
-        self.team = event.get("team") or self.team
         line = self._line(event)
         if line:
             self._out.redraw("")
