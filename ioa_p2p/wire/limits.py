@@ -57,3 +57,13 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
+# -- node and its local control ---------------------------------------------------------------------
+MESH_NAME_BYTES_MAX = 64  # a name people type
+SEEDS_MAX = 64  # every seed is asked at start and again for ever
+ALLOW_MAX = 1_024  # longer lists need grants, not a list
+CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
+CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
+CONTROL_BACKLOG_BYTES_MAX = 4 * 1024 * 1024  # unread by a client that stopped reading; over: it is cut off
+CONTROL_CLIENTS_MAX = 64  # more are told busy
+CONTROL_REQUEST_WAIT_S = 10.0  # a client that says nothing for longer is cut off
+CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 104 on macOS
