@@ -36,3 +36,8 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
+
+# -- storage ----------------------------------------------------------------------------------------
+STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
+
+# -- adapters ---------------------------------------------------------------------------------------
