@@ -67,3 +67,7 @@ CONTROL_BACKLOG_BYTES_MAX = 4 * 1024 * 1024  # unread by a client that stopped r
 CONTROL_CLIENTS_MAX = 64  # more are told busy
 CONTROL_REQUEST_WAIT_S = 10.0  # a client that says nothing for longer is cut off
 CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 104 on macOS
+# -- storage ----------------------------------------------------------------------------------------
+STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
+
+# -- adapters ---------------------------------------------------------------------------------------
