@@ -69,4 +69,11 @@ class GetBlob:
     hash: bytes
 
 
-Command = OpenChannel | CloseChannel | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob
+@dataclass(frozen=True, slots=True)
+class DropBlob:
+    """Delete a blob, or stop fetching it."""
+
+    hash: bytes
+
+
+Command = OpenChannel | CloseChannel | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob | DropBlob

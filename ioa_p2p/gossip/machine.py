@@ -9,17 +9,39 @@ On disk: "chat" team -> members, the channels that are open; chains and blobs as
 """
 
 import random
-from typing import Any
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
 from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.gossip.blobs import Blobs
 from ioa_p2p.gossip.channel import Channel
-from ioa_p2p.gossip.commands import CloseChannel, LinkPeer, OpenChannel, Say, SetDecisions, Wake
+from ioa_p2p.gossip.commands import (
+    CloseChannel,
+    Command,
+    DropBlob,
+    GetBlob,
+    LinkPeer,
+    OpenChannel,
+    PutBlob,
+    Say,
+    SetDecisions,
+    Wake,
+)
 from ioa_p2p.gossip.events import Refused
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Held, Want, split
+from ioa_p2p.wire.gossip import (
+    BlobNone,
+    BlobPiece,
+    BlobWant,
+    Entries,
+    Entry,
+    Frontier,
+    GossipMessage,
+    Held,
+    Want,
+    split,
+)
 
 _OPEN = "chat"
 
@@ -31,6 +53,7 @@ class GossipMachine:
         self._key, self._network, self._rows, self._rng = key, network, rows, rng
         self._channels: dict[bytes, Channel] = {}
         self._links: dict[bytes, None] = {}
+        self._blobs = Blobs(rows, rng, self._peers_of)
 
     def start(self, now: Now) -> list[Effect]:
         """Go on with every channel that was open."""
@@ -41,7 +64,7 @@ class GossipMachine:
 
     # -- messages
 
-    def handle_message(self, now: Now, peer: bytes, message: Any) -> list[Effect]:
+    def handle_message(self, now: Now, peer: bytes, message: GossipMessage) -> list[Effect]:
         """A `wire.gossip` message from a link neighbour. Raises PeerError; a fault within a batch of entries ends
         the batch and is told as `Refused`, since the entries before it count."""
         if isinstance(message, Entries):
@@ -53,7 +76,14 @@ class GossipMachine:
             return channel.frontier(now, peer, message)
         if isinstance(message, Want):
             return channel.want(peer, message)
-        raise PeerError("unknown-message", type(message).__name__)
+        return self._blob(now, peer, message)
+
+    def _blob(self, now: Now, peer: bytes, message: BlobWant | BlobPiece | BlobNone) -> list[Effect]:
+        if isinstance(message, BlobWant):
+            return self._blobs.want(peer, message)
+        if isinstance(message, BlobPiece):
+            return self._blobs.piece(now, message)
+        return self._blobs.none(now, peer, message)
 
     def _entries(self, now: Now, peer: bytes, raw: bytes) -> list[Effect]:
         effects: list[Effect] = []
@@ -84,14 +114,16 @@ class GossipMachine:
     # -- timers
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
-        """name: "<what>/<team hex>". A timer of a channel that was closed is ignored."""
+        """name: "blobs", or "<what>/<team hex>"; a timer of a channel that was closed is ignored."""
+        if name == "blobs":
+            return self._blobs.handle_timer(now)
         what, _, team = name.partition("/")
         channel = self._channels.get(bytes.fromhex(team))
         return channel.handle_timer(now, what) if channel else []
 
     # -- commands
 
-    def handle_command(self, now: Now, command: Any) -> list[Effect]:
+    def handle_command(self, now: Now, command: Command) -> list[Effect]:
         """One of `gossip.commands`. Raises UsageError."""
         match command:
             case Say(team, kind, body):
@@ -105,10 +137,14 @@ class GossipMachine:
             case SetDecisions(team, head):
                 self._of(team).decisions = head
                 return []
+            case GetBlob(team, name):
+                return self._blobs.get(now, self._of(team).team, name)
+            case PutBlob(data):
+                return self._blobs.put(data)
+            case DropBlob(name):
+                return self._blobs.drop(name)
             case Wake():
                 return [effect for channel in self._channels.values() for effect in channel.wake(now)]
-            case _:
-                raise UsageError("unknown-command", f"gossip does not know {type(command).__name__}")
 
     def _of(self, team: bytes) -> Channel:
         channel = self._channels.get(team)
@@ -140,4 +176,11 @@ class GossipMachine:
         for channel in self._channels.values():
             if node in channel.members:
                 effects += channel.relink(now, self._links)
-        return effects
+        return effects + self._blobs.relink(now, node, up)
+
+    def _peers_of(self, team: bytes) -> tuple[tuple[bytes, ...], int]:
+        """Members with a live link, and how many other members there are."""
+        channel = self._channels.get(team)
+        if channel is None:
+            return (), 0
+        return tuple(member for member in channel.members if member in self._links), len(channel.members) - 1
