@@ -81,3 +81,34 @@ CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 10
 STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
 
 # -- adapters ---------------------------------------------------------------------------------------
+# -- team channel (gossip) --------------------------------------------------------------------------
+CHAT_BODY_BYTES_MAX = 60 * 1024  # with 64 seen marks it still fits a signed frame; larger things are blobs
+CHAT_KIND_BYTES_MAX = 24
+CHAT_MEMBERS_MAX = 64  # the largest team a config may allow; a longer frontier is undecodable
+CHAT_PUSH_ALL_MAX = 16  # teams up to this size are pushed to whole
+CHAT_PUSH_SOME = 6  # larger ones: so many random members, digests to the rest
+CHAT_UNANSWERED_MAX = 512  # entries beyond a member's last word: no more pushes, it is "behind" and pulls
+CHAT_AHEAD_MAX = 64  # entries of one author held while an earlier one is missing; over: dropped, pulled later
+CHAT_WAITING_MAX = 256  # entries of one author that wait for what they had seen; over: dropped, pulled later
+CHAT_TAIL_ENTRIES = 256  # newest entries of one author kept in memory; older ones are read from disk
+CHAT_TAIL_BYTES = 1024 * 1024  # likewise
+CHAT_BLOCK_ENTRIES = 64  # rows of one storage space, so that an old range is a short read
+CHAT_WANT_ENTRIES_MAX = 128  # one answer; the asker asks again
+CHAT_WANT_BYTES_MAX = 1024 * 1024  # likewise
+CHAT_BATCH_BYTES_MAX = 96 * 1024  # entries back to back in one link frame
+CHAT_MARKS_MAX = 256  # marks in one Held; the rest go in the next
+CHAT_GAP_S = 60.0  # a gap that nobody could fill for so long counts as met
+CHAT_TELL_S = 30.0  # frontier exchange, +- 10 %
+CHAT_TELL_AGAIN_S = 2.0  # least time between two frontiers that answer the same member
+CHAT_ANSWER_S = 2.0  # a want without progress for so long is asked of another, then doubled
+CHAT_ANSWER_S_MAX = 30.0
+CHAT_HELD_S = 0.05  # acknowledgements gather for so long
+CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
+BLOB_BYTES_MAX = 16 * 1024 * 1024
+BLOB_CHUNK_BYTES = 60 * 1024
+BLOB_CHUNKS_MAX = -(-BLOB_BYTES_MAX // BLOB_CHUNK_BYTES)  # their hashes fit one link frame
+BLOB_FETCHES_MAX = 4  # fetched at once; more wait
+BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
+BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
+BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
+BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
