@@ -36,3 +36,33 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
+
+# -- teams ------------------------------------------------------------------------------------------
+TEAM_MEMBERS_MIN = 2  # one voter alone is no team
+TEAM_MEMBERS_MAX = 64  # what the wire says; the default policy forms and signs at most 16
+TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
+GOAL_CHARS_MAX = 2_000
+BRIEF_CHARS_MAX = 240  # a skill's description in a roster: what a planner reads of it
+ROSTER_BYTES_MAX = 32 * 1024  # the roster and 64 counter-signatures fit one frame
+STEP_BYTES_MAX = 56 * 1024  # an entry's frame, with its quorum certificate, stays below 64 KiB
+STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
+TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
+TASK_INPUTS_MAX = 16
+TASK_ATTEMPTS_MAX = 8  # over: the task failed
+TASK_STARTS_MAX = 2  # starts of one task at one worker; the second death is a dead letter
+TASK_VALUE_BYTES_MAX = 16 * 1024  # inline inputs or outputs of one task; larger values go as blobs
+TASK_BLOBS_MAX = 8
+BLOB_NAME_CHARS_MAX = 120
+BLOB_SIZE_MAX = 16 * 1024 * 1024  # a blob is held in memory while it is verified
+LINE_CHARS_MAX = 2_000
+SUMMARY_CHARS_MAX = 1_000
+ANSWER_CHARS_MAX = 8_000
+EVIDENCE_MAX = 64
+REASON_CHARS_MAX = 200
+ANCESTORS_MAX = 3  # nesting depth
+CALLS_MAX = 64  # agents one launch may call for bids; more are not asked
+QUEUE_PER_REQUESTER_MAX = 32  # accepted tasks not yet done, of one launcher; over: BUSY
+QUEUE_MAX = 256  # and of all together
+LAUNCHES_MAX = 64  # open launches of one node; over: UsageError
+TEAMS_OPEN_MAX = 64  # open teams of one node; over: calls are declined
+LINES_KEPT_MAX = 64  # said lines a planner sees
