@@ -136,24 +136,13 @@ class FormTeam:
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
-    """Who did what, and how it ended."""
-
-    node: bytes
-    agent: str
-    skill: str
-    state: str
-    tasks: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Conclude:
-    """The end. evidence: (task id, what it said). result: the task whose outputs are the answer."""
+    """The end. evidence: (task id, what it said). result: the task whose outputs are the answer. Who did what
+    is not the planner's to say: the coordinator reads it from the log."""
 
     outcome: Literal["done", "partial", "failed"]
     answer: str
     evidence: tuple[tuple[bytes, str], ...] = ()
-    credits: tuple[Credit, ...] = ()
     result: bytes | None = None
     cost: int = 0
 

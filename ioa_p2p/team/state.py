@@ -6,6 +6,7 @@ The fold reads no clock: time is the entries' own (`at`, never going back), so a
 which task expired.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 
@@ -44,11 +45,13 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task as decided. spec: as of the newest attempt. state: OFFERED, or final with its outcome."""
+    """One task as decided. spec: as of the newest attempt, given in `term` at wall second `at`.
+    state: OFFERED, or final with its outcome."""
 
     spec: TaskSpec
     state: TaskState
     at: int
+    term: int
     outcome: Outcome | None = None
     reason: str = ""
 
@@ -79,11 +82,23 @@ class TurnGiven:
 
 
 @dataclass(frozen=True, slots=True)
+class LineHeard:
+    line: SaidLine
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     conclusion: Conclude
 
 
-Change = PhaseMoved | TaskMoved | TurnGiven | Ended
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The entry broke a rule: the same on every member, so nobody needs to be told."""
+
+    code: str
+
+
+Change = PhaseMoved | TaskMoved | TurnGiven | LineHeard | Ended | Refused
 
 
 class TeamState:
@@ -92,8 +107,9 @@ class TeamState:
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
         self.phase = Phase.DISCUSSION
-        self.index = 0
-        self.at = roster.created
+        self.index: int = 0
+        self.term: int = 0
+        self.at: int = roster.created
         self.tasks: dict[bytes, TaskRow] = {}
         self.turn = 0
         self.open_turn: Discuss | None = None
@@ -108,18 +124,24 @@ class TeamState:
     def apply(self, entry: Committed) -> list[Change]:
         """Fold one entry. An entry that breaks a rule is counted in `refused` and changes nothing."""
         assert entry.index == self.index + 1, "entries are applied in order"
-        self.index, self.at = entry.index, max(self.at, entry.at)
+        self.index, self.term, self.at = entry.index, entry.term, max(self.at, entry.at)
         changes = self._expire()
         try:
             phase = next_phase(Role.COORDINATOR, self.phase, move_of(entry.step))
             changes += self._take(entry.step, entry)
         except PeerError as fault:
             self.refused[fault.code] = self.refused.get(fault.code, 0) + 1
-            return changes
+            return [*changes, Refused(fault.code)]
         if phase is not self.phase:
             changes.append(PhaseMoved(self.phase, phase))
             self.phase = phase
         return changes
+
+    def refusal(self, entry: Committed) -> str:
+        """Why `apply` would refuse this entry now, or an empty text."""
+        probe = copy(self)
+        probe.tasks, probe.refused, probe._said = dict(self.tasks), {}, set(self._said)
+        return next((each.code for each in probe.apply(entry) if isinstance(each, Refused)), "")
 
     @property
     def open_tasks(self) -> list[TaskRow]:
@@ -164,15 +186,12 @@ class TeamState:
         self._need(not step.text or step.node == entry.node, "words-in-anothers-mouth")
         self.turn += 1
         self.open_turn = step
-        if step.text:
-            self._hear(step.text)
-        return [TurnGiven(self.turn, step)]
+        return [self._hear(step.text)] if step.text else [TurnGiven(self.turn, step)]
 
     @_take.register
     def _(self, step: Hear, entry: Committed) -> list[Change]:
         self._need(self.open_turn is not None and step.turn == self.turn, "no-such-turn")
-        self._hear(step.text)
-        return []
+        return [self._hear(step.text)]
 
     @_take.register
     def _(self, step: Assign, entry: Committed) -> list[Change]:
@@ -183,7 +202,7 @@ class TeamState:
             self._check_spec(spec)
         if step.mode == "sync":
             self.waiting = Await((step.tasks[0].id,), "all", step.tasks[0].deadline)
-        return [self._put(TaskRow(spec, TaskState.OFFERED, self.at)) for spec in step.tasks]
+        return [self._put(TaskRow(spec, TaskState.OFFERED, self.at, entry.term)) for spec in step.tasks]
 
     @_take.register
     def _(self, step: Await, entry: Committed) -> list[Change]:
@@ -208,7 +227,7 @@ class TeamState:
         self._need(not spec.pinned or (step.node, step.agent) == (spec.node, spec.agent), "pinned")
         self._check_worker(replace_spec(spec, step))
         state = next_state(row.state, TaskEvent.REASSIGN)
-        return [self._put(TaskRow(replace_spec(spec, step), state, self.at, reason=step.reason))]
+        return [self._put(TaskRow(replace_spec(spec, step), state, self.at, entry.term, reason=step.reason))]
 
     @_take.register
     def _(self, step: Outcome, entry: Committed) -> list[Change]:
@@ -222,7 +241,7 @@ class TeamState:
         for task in step.tasks:
             self._row(task)
         rows = [row for row in self.open_tasks if not step.tasks or row.spec.id in step.tasks]
-        return [self._end(row, TaskEvent.CANCEL, step.reason) for row in rows]
+        return [self._finish(row, TaskEvent.CANCEL, step.reason) for row in rows]
 
     @_take.register
     def _(self, step: Conclude, entry: Committed) -> list[Change]:
@@ -251,7 +270,7 @@ class TeamState:
             raise PeerError("no-such-task")
         return row
 
-    def _hear(self, text: str) -> None:
+    def _hear(self, text: str) -> LineHeard:
         assert self.open_turn is not None
         line = " ".join(text.lower().split())
         self.empty += not line
@@ -260,13 +279,14 @@ class TeamState:
         said = SaidLine(self.turn, self.open_turn.node, self.open_turn.agent, text)
         self.lines = (*self.lines, said)[-limits.LINES_KEPT_MAX :]
         self.open_turn = None
+        return LineHeard(said)
 
     def _expire(self) -> list[Change]:
         """A committed deadline needs no further decision."""
         late = [row for row in self.open_tasks if row.spec.deadline < self.at]
-        return [self._end(row, TaskEvent.EXPIRE, "deadline passed") for row in late]
+        return [self._finish(row, TaskEvent.EXPIRE, "deadline passed") for row in late]
 
-    def _end(self, row: TaskRow, event: TaskEvent, reason: str) -> TaskMoved:
+    def _finish(self, row: TaskRow, event: TaskEvent, reason: str) -> TaskMoved:
         return self._put(replace(row, state=next_state(row.state, event), reason=reason))
 
     def _put(self, row: TaskRow) -> TaskMoved:

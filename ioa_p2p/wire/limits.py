@@ -37,14 +37,30 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
 
+# -- decision log and election ----------------------------------------------------------------------
+TEAM_ID_BYTES = 16
+TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
+INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
+TERM_MAX = 1 << 48
+TERM_LEAP_MAX = 1 << 20  # one message cannot burn the number space; more: PeerError('term-leap')
+VOTE_FRAME_BYTES_MAX = 320  # body of 9 fields <= 204 B, header 4, signature 64
+DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still fits a signed frame
+ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES
+DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
+DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
+APPEND_ENTRIES_MAX = 64
+APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a link frame
+APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
+
 # -- teams ------------------------------------------------------------------------------------------
 TEAM_MEMBERS_MIN = 2  # one voter alone is no team
 TEAM_MEMBERS_MAX = 64  # what the wire says; the default policy forms and signs at most 16
 TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
 GOAL_CHARS_MAX = 2_000
 BRIEF_CHARS_MAX = 240  # a skill's description in a roster: what a planner reads of it
-ROSTER_BYTES_MAX = 32 * 1024  # the roster and 64 counter-signatures fit one frame
-STEP_BYTES_MAX = 56 * 1024  # an entry's frame, with its quorum certificate, stays below 64 KiB
+ROSTER_BYTES_MAX = 24 * 1024  # with 64 counter-signatures it fits one step
+INVITE_FRAME_BYTES_MAX = 192  # body of 5 fields <= 100 B, header 4, signature 64
+STEP_BYTES_MAX = 40 * 1024  # what a decision-log entry may carry
 STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
 TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
 TASK_INPUTS_MAX = 16

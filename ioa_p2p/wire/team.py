@@ -27,6 +27,7 @@ Small = Annotated[int, Meta(ge=0, le=255)]
 Attempt = Annotated[int, Meta(ge=1, le=limits.TASK_ATTEMPTS_MAX)]
 Types = Annotated[tuple[Word, ...], Meta(max_length=16)]
 FrameBytes = Annotated[bytes, Meta(max_length=0xFFFF + 68)]
+InviteBytes = Annotated[bytes, Meta(max_length=limits.INVITE_FRAME_BYTES_MAX)]
 
 # -- who is in a team -------------------------------------------------------------------------------
 
@@ -92,6 +93,16 @@ class Roster(Message, frozen=True):
     ancestors: Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)] = ()
     epoch: Count = 0
 
+    @property
+    def voters(self) -> frozenset[bytes]:
+        """The distinct nodes: one vote each, however many agents."""
+        return frozenset(member.node for member in self.members)
+
+    @property
+    def candidates(self) -> frozenset[bytes]:
+        """The nodes that may lead."""
+        return frozenset(member.node for member in self.members if member.may_coordinate)
+
 
 # -- forming ----------------------------------------------------------------------------------------
 
@@ -148,11 +159,12 @@ class Invite(Message, frozen=True):
 
 class InviteFrame(Message, frozen=True, tag="invite"):
     team: TeamId
-    frame: FrameBytes
+    frame: InviteBytes
 
 
 class Founding(Message, frozen=True, tag="founding"):
-    """Launcher -> member: entry 0 of the decision log, whole. Repeated until `Joined` comes back."""
+    """Entry 0 of the decision log, whole: it proves itself, so any member may bring it. Repeated to a member
+    until it is heard in the team."""
 
     frame: FrameBytes
 
@@ -221,7 +233,7 @@ class Found(Message, frozen=True, tag="found"):
     """Entry 0: the roster's bytes and every voter's INVITE frame. Committed by construction."""
 
     roster: Annotated[bytes, Meta(max_length=limits.ROSTER_BYTES_MAX)]
-    invites: Annotated[tuple[Annotated[bytes, Meta(max_length=512)], ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)]
+    invites: Annotated[tuple[InviteBytes, ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)]
 
 
 class Elect(Message, frozen=True, tag="elect"):
