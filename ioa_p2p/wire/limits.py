@@ -36,3 +36,18 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
+
+# -- decision log and election ----------------------------------------------------------------------
+TEAM_ID_BYTES = 16
+TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
+INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
+TERM_MAX = 1 << 48
+TERM_LEAP_MAX = 1 << 20  # one message cannot burn the number space; more: PeerError('term-leap')
+VOTE_FRAME_BYTES_MAX = 320  # body of 9 fields <= 204 B, header 4, signature 64
+DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still fits a signed frame
+ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES
+DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
+DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
+APPEND_ENTRIES_MAX = 64
+APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a link frame
+APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
