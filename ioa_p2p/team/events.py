@@ -6,7 +6,7 @@ node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamF
 from dataclasses import dataclass, field
 
 from ioa_p2p.steps import Step, View
-from ioa_p2p.team.election import LinkPeer, StepDown
+from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
 

@@ -146,6 +146,6 @@ def _cut(text: str, size: int = limits.LINE_CHARS_MAX) -> str:
 
 
 def _bounded(step: Step) -> Step:
-    if len(codec.encode(step)) > limits.STEP_BYTES_MAX:
+    if len(codec.encode(step)) > limits.DECISION_STEP_BYTES_MAX:
         raise UsageError("bad-plan", "the step is too large", "fewer tasks at once, or large values as blobs")
     return step

@@ -54,13 +54,12 @@ APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then o
 
 # -- teams ------------------------------------------------------------------------------------------
 TEAM_MEMBERS_MIN = 2  # one voter alone is no team
-TEAM_MEMBERS_MAX = 64  # what the wire says; the default policy forms and signs at most 16
+TEAM_MEMBERS_MAX = TEAM_VOTERS_MAX  # agents; the default policy forms and signs at most 16
 TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
 GOAL_CHARS_MAX = 2_000
 BRIEF_CHARS_MAX = 240  # a skill's description in a roster: what a planner reads of it
 ROSTER_BYTES_MAX = 24 * 1024  # with 64 counter-signatures it fits one step
 INVITE_FRAME_BYTES_MAX = 192  # body of 5 fields <= 100 B, header 4, signature 64
-STEP_BYTES_MAX = 40 * 1024  # what a decision-log entry may carry
 STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
 TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
 TASK_INPUTS_MAX = 16

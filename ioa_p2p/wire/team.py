@@ -13,9 +13,9 @@ from msgspec import Meta
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
+from ioa_p2p.wire.decision import TeamId
 from ioa_p2p.wire.records import Address, AgentName, EffectClass, Hash, NodeKey, SkillName, Wall, Word
 
-TeamId = Annotated[bytes, Meta(min_length=16, max_length=16)]
 TaskId = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Goal = Annotated[str, Meta(max_length=limits.GOAL_CHARS_MAX)]
 Brief = Annotated[str, Meta(max_length=limits.BRIEF_CHARS_MAX)]
@@ -341,13 +341,13 @@ Step = Found | Elect | Discuss | Hear | Assign | Await | Resume | Reassign | Out
 def encode_step(step: Step) -> bytes:
     """Bytes for a decision-log entry. Our planner's output is bounded before; larger is our own bug."""
     encoded = codec.encode(step)
-    assert len(encoded) <= limits.STEP_BYTES_MAX, "step too large"
+    assert len(encoded) <= limits.DECISION_STEP_BYTES_MAX, "step too large"
     return encoded
 
 
 def decode_step(data: bytes) -> Step:
     """Raises PeerError('undecodable' | 'step-too-large')."""
-    if len(data) > limits.STEP_BYTES_MAX:
+    if len(data) > limits.DECISION_STEP_BYTES_MAX:
         raise PeerError("step-too-large", f"{len(data)} bytes")
     return cast(Step, codec.decode(data, cast(Any, Step)))
 
