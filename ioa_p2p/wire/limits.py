@@ -112,3 +112,47 @@ BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
 BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
 BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
 BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
+# -- decision log and election ----------------------------------------------------------------------
+TEAM_ID_BYTES = 16
+TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
+INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
+TERM_MAX = 1 << 48
+TERM_LEAP_MAX = 1 << 20  # one message cannot burn the number space; more: PeerError('term-leap')
+VOTE_FRAME_BYTES_MAX = 320  # body of 9 fields <= 204 B, header 4, signature 64
+DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still fits a signed frame
+ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES
+DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
+DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
+APPEND_ENTRIES_MAX = 64
+APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a link frame
+APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
+
+# -- teams ------------------------------------------------------------------------------------------
+TEAM_MEMBERS_MIN = 2  # one voter alone is no team
+TEAM_MEMBERS_MAX = TEAM_VOTERS_MAX  # agents; the default policy forms and signs at most 16
+TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
+GOAL_CHARS_MAX = 2_000
+BRIEF_CHARS_MAX = 240  # a skill's description in a roster: what a planner reads of it
+ROSTER_BYTES_MAX = 24 * 1024  # with 64 counter-signatures it fits one step
+INVITE_FRAME_BYTES_MAX = 192  # body of 5 fields <= 100 B, header 4, signature 64
+STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
+TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
+TASK_INPUTS_MAX = 16
+TASK_ATTEMPTS_MAX = 8  # over: the task failed
+TASK_STARTS_MAX = 2  # starts of one task at one worker; the second death is a dead letter
+TASK_VALUE_BYTES_MAX = 16 * 1024  # inline inputs or outputs of one task; larger values go as blobs
+TASK_BLOBS_MAX = 8
+BLOB_NAME_CHARS_MAX = 120
+BLOB_SIZE_MAX = 16 * 1024 * 1024  # a blob is held in memory while it is verified
+LINE_CHARS_MAX = 2_000
+SUMMARY_CHARS_MAX = 1_000
+ANSWER_CHARS_MAX = 8_000
+EVIDENCE_MAX = 64
+REASON_CHARS_MAX = 200
+ANCESTORS_MAX = 3  # nesting depth
+CALLS_MAX = 64  # agents one launch may call for bids; more are not asked
+QUEUE_PER_REQUESTER_MAX = 32  # accepted tasks not yet done, of one launcher; over: BUSY
+QUEUE_MAX = 256  # and of all together
+LAUNCHES_MAX = 64  # open launches of one node; over: UsageError
+TEAMS_OPEN_MAX = 64  # open teams of one node; over: calls are declined
+LINES_KEPT_MAX = 64  # said lines a planner sees
