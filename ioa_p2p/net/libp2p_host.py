@@ -24,14 +24,13 @@ from libp2p.host.basic_host import BasicHost
 from libp2p.network.connection.swarm_connection import SwarmConn
 from libp2p.peer.id import ID
 from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicator
-from msgspec.structs import replace
 from multiaddr import Multiaddr
 
 from ioa_p2p.errors import NetError
 from ioa_p2p.net.libp2p_patches import Pipe, SturdyYamux, check_port_free, node_of, peer_id_of, sturdy_swarm
 from ioa_p2p.net.ports import Endpoint, Frames, LinkEvent
 from ioa_p2p.net.switchboard import Link, Switchboard
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.link import PROTOCOL, Hello
 
 _ENDS = (OSError, BaseLibp2pError, trio.BrokenResourceError, trio.ClosedResourceError)
@@ -114,7 +113,7 @@ class Host:
         async with self._host.run([_multiaddr(self._listen)]), trio.open_nursery() as self._nursery:
             self.addresses = self._listening()
             hello = self.switchboard.hello
-            self.switchboard.hello = replace(hello, addresses=hello.addresses or self.addresses)
+            self.switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
             self._nursery.start_soon(self._beat)
             opened()
             await self._stop.wait()
@@ -189,7 +188,7 @@ class Host:
                 await self._run_wire(wire)
         except* _ENDS:
             pass
-        except* Exception as faults:  # libp2p raises what it likes; one peer's fault must not end the host
+        except* Exception as faults:  # noqa: BLE001  libp2p raises what it likes; no peer may end the host
             self._count_faults(faults)
         finally:
             self._wires.discard(wire)
@@ -259,7 +258,7 @@ class Host:
                 return await self._open_stream(peer_id_of(peer), where), ""
             except _ENDS:
                 return None, "no-answer"
-            except Exception as fault:  # as above
+            except Exception as fault:  # noqa: BLE001  as above
                 return None, type(fault).__name__
         return None, "timeout"
 

@@ -58,6 +58,6 @@ def hang_up(stream: INetStream, *, reset: bool = False) -> None:
     muxer = stream.muxed_conn
     assert isinstance(muxer, SturdyYamux)
     if reset:
-        socket = muxer.intake._raw.stream.stream.socket  # pyright: ignore
+        socket = muxer.intake._raw.stream.stream.socket
         socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     muxer.abort()

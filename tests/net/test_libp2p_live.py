@@ -192,7 +192,7 @@ async def test_a_peer_that_sends_beyond_its_window_is_cut(rig: Rig, monkeypatch:
         stream = await who.stream(a.node, a.links.addresses[0])
         await stream.write(HELLO)
         await stream.read(1)
-        inner = stream.muxed_stream  # pyright: ignore
+        inner = stream.muxed_stream
         with contextlib.suppress(Exception):
             for _ in range(40):
                 inner.send_window = 1 << 30
