@@ -11,7 +11,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-
 from ioa_p2p.errors import NetError
 from ioa_p2p.net.ports import Endpoint, LinkDown, LinkEvent, LinkUp
 from ioa_p2p.net.switchboard import Link, Switchboard
