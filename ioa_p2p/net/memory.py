@@ -11,12 +11,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from msgspec.structs import replace
-
 from ioa_p2p.errors import NetError
 from ioa_p2p.net.ports import Endpoint, LinkDown, LinkEvent, LinkUp
 from ioa_p2p.net.switchboard import Link, Switchboard
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.codec import replace
 from ioa_p2p.wire.link import Hello
 
 
