@@ -10,8 +10,7 @@ seen, which fences every lower one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import msgspec
+from typing import Any, cast
 
 from ioa_p2p.effects import Emit, Now, Rows, Save
 from ioa_p2p.team.events import (
@@ -245,7 +244,7 @@ class Worker:
         return Report(self._team, spec.id, spec.attempt, state, run.percent, run.note)
 
     def _report(self, spec: TaskSpec, state: str, note: str = "", retry_s: int = 0) -> Report:
-        return msgspec.convert((self._team, spec.id, spec.attempt, state, -1, note, retry_s), Report)
+        return Report(self._team, spec.id, spec.attempt, cast(Any, state), -1, note, retry_s)
 
     def _save(self, task: bytes, job: Job) -> Save:
         self._jobs[task] = job
