@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from ioa_p2p.errors import NetError
 from ioa_p2p.net.ports import Endpoint, LinkDown, LinkEvent, LinkUp
 from ioa_p2p.net.switchboard import Link, Switchboard
-from ioa_p2p.wire import limits
-from ioa_p2p.wire.codec import replace
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.link import Hello
 
 
@@ -81,7 +80,7 @@ class MemoryLinks:
         self.hub.links[self._address] = self
         self._on_events = on_events
         hello = self._switchboard.hello
-        self._switchboard.hello = replace(hello, addresses=hello.addresses or self.addresses)
+        self._switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
         self._beat = self._loop.call_later(limits.LINK_BEAT_S, self._on_beat)
 
     def connect(self, peer: bytes, addresses: Sequence[str]) -> None:

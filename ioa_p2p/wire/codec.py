@@ -17,7 +17,6 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 
 T = TypeVar("T")
-M = TypeVar("M", bound=msgspec.Struct)
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -43,11 +42,6 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise PeerError("undecodable", str(fault)[:200]) from None
 
 
-def replace(message: M, **changes: Any) -> M:
-    """A copy of a frozen message of ours with some fields changed. Checks no bounds: `decode` does."""
-    return msgspec.structs.replace(message, **changes)
-
-
 def read_any(data: bytes) -> Any:
     """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
     try:
@@ -56,6 +50,11 @@ def read_any(data: bytes) -> Any:
     except (ValueError, TypeError, msgpack.UnpackException) as fault:  # TypeError: a map as a map's key
         raise PeerError("undecodable", str(fault)[:200]) from None
     return value
+
+
+def replace(message: T, **changes: Any) -> T:
+    """A copy with some fields changed. Values are not checked again: they are ours."""
+    return cast(T, msgspec.structs.replace(cast(Any, message), **changes))
 
 
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
