@@ -13,6 +13,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 
 T = TypeVar("T")
+M = TypeVar("M", bound=msgspec.Struct)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
@@ -39,6 +40,11 @@ def decode(data: bytes, kind: type[T]) -> T:
         return cast(T, decoder.decode(data))
     except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as fault:
         raise PeerError("undecodable", str(fault)[:200]) from None
+
+
+def replace(message: M, **changes: Any) -> M:
+    """The same message with some fields changed."""
+    return msgspec.structs.replace(message, **changes)
 
 
 def read_any(data: bytes) -> Any:
