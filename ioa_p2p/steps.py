@@ -1,0 +1,150 @@
+"""What a planner sees of a team (View) and what it may answer (Step). Pure data; see mind/planner.py.
+
+    coordinator ── View ──> planner ── Speak | Assign | Await | FormTeam | Conclude ──> coordinator
+
+A Step names members by (node, agent) and tasks by the ids of the View; the coordinator checks it against the
+phase table, gives ids and keys, and proposes the log entries.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ioa_p2p.wire.team import SkillBrief
+
+FINAL = frozenset({"succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"})
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """One member. here: the coordinator has a link to its node. cost: what it asked in its bid."""
+
+    node: bytes
+    agent: str
+    description: str
+    skills: tuple[SkillBrief, ...]
+    cost: int = 0
+    here: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """One task. state: offered, accepted, running, or one of FINAL. inputs: ids of the tasks it reads.
+    outputs: type names (of its result once succeeded). retry: another try could help."""
+
+    id: bytes
+    node: bytes
+    agent: str
+    skill: str
+    state: str
+    attempt: int = 1
+    inputs: tuple[bytes, ...] = ()
+    outputs: tuple[str, ...] = ()
+    summary: str = ""
+    reason: str = ""
+    retry: bool = True
+
+    @property
+    def final(self) -> bool:
+        return self.state in FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """One line said in the discussion."""
+
+    node: bytes
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The team as its coordinator sees it. version: the decision-log index it shows; goes back with the Step.
+
+    me: the coordinator's own (node, agent), in whose name it may speak. phase: a `team.phases.Phase` value.
+    turns_left, seconds_left: what the caps still allow. problem: why the last Step could not be used.
+    """
+
+    team: bytes
+    version: int
+    goal: str
+    me: tuple[bytes, str]
+    members: tuple[MemberView, ...]
+    phase: str
+    tasks: tuple[TaskView, ...] = ()
+    lines: tuple[LineView, ...] = ()
+    turns_left: int = 0
+    seconds_left: float = 0.0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Speak:
+    """Give a member the word. text: only for the coordinator itself; others are asked by `prompt`."""
+
+    node: bytes
+    agent: str
+    text: str = ""
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One input: the outputs of these finished tasks, or a MessagePack value."""
+
+    type: str
+    tasks: tuple[bytes, ...] = ()
+    value: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One task to give out. seconds: how long it may take, 0 = until the goal's deadline. pinned: nobody
+    else can stand in for this member."""
+
+    node: bytes
+    agent: str
+    skill: str
+    goal: str
+    inputs: tuple[Source, ...] = ()
+    seconds: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """sync: one task, the talk waits for it. async: one or more start, the talk goes on."""
+
+    mode: Literal["sync", "async"]
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Pause until all or any of `tasks` are final; seconds 0 = until the goal's deadline."""
+
+    tasks: tuple[bytes, ...]
+    mode: Literal["all", "any"] = "all"
+    seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FormTeam:
+    """Reserved: an order whose worker launches a team of its own."""
+
+    order: Order
+
+
+@dataclass(frozen=True, slots=True)
+class Conclude:
+    """The end. evidence: (task id, what it said). result: the task whose outputs are the answer. Who did what
+    is not the planner's to say: the coordinator reads it from the log."""
+
+    outcome: Literal["done", "partial", "failed"]
+    answer: str
+    evidence: tuple[tuple[bytes, str], ...] = ()
+    result: bytes | None = None
+    cost: int = 0
+
+
+Step = Speak | Assign | Await | FormTeam | Conclude

@@ -1,0 +1,201 @@
+"""What a coordinator does, for one term: look at what is decided and reported, and say what is due next.
+
+    decided state, reports, lost links, wishes, the planner's step ── due(now) ──> steps to propose, each once
+
+Level-triggered: `due` is asked after every event and every beat. So a new coordinator needs no memory of the
+old one; all it lacks are leases, and those start anew.
+"""
+
+import random
+from dataclasses import dataclass
+
+from ioa_p2p import steps
+from ioa_p2p.effects import Now
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.steps import View
+from ioa_p2p.team.leases import Leases
+from ioa_p2p.team.phases import Phase
+from ioa_p2p.team.plan import Agent, Forced, forced_conclusion, log_step, view_of
+from ioa_p2p.team.state import Committed, TeamState
+from ioa_p2p.team.tasks import Profile
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.team import Cancel, Hear, Report, Resume, Said, Step, Wish, encode_step
+
+_PLAN_S = 120.0  # a planner silent for so long has failed
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A step to propose. key: names it while it is open; one talk step and one step a task at a time."""
+
+    key: bytes
+    step: bytes
+
+
+class Coordinator:
+    def __init__(self, state: TeamState, me: Agent, profile: Profile, rng: random.Random, now: Now) -> None:
+        """me: our own (node, agent), in whose name we speak. Made when the term's first entry is decided."""
+        self._state = state
+        self._me = me
+        self._profile = profile
+        self._rng = rng
+        self._leases = Leases(state, profile, me[0], now)
+        self._cancels: dict[bytes, str] = {}
+        self._stop: tuple[Forced, str] | None = None
+        self._asked: int | None = None
+        self._asked_s = 0.0
+        self._bad_plans = 0
+        self._problem = ""
+        self._planned: Step | None = None
+        self._ending: steps.Conclude | None = None
+        self._answer: tuple[int, str] = (0, "")
+        self._turn: tuple[int, float] = (0, 0.0)
+        self._talks = 0
+        self._open: dict[bytes, bytes] = {}
+        self._refused: set[bytes] = set()
+
+    # -- what is heard
+
+    def on_report(self, now: Now, peer: bytes, report: Report) -> None:
+        """Of the current attempt of an open task. Raises PeerError('not-the-worker')."""
+        self._leases.on_report(now, peer, report)
+
+    def on_lost(self, peer: bytes, nodes: frozenset[bytes]) -> None:
+        self._leases.on_lost(peer, nodes)
+
+    def on_said(self, peer: bytes, said: Said) -> None:
+        """Raises PeerError('not-your-turn')."""
+        turn = self._state.open_turn
+        if turn is None or said.turn != self._state.turn or turn.node != peer:
+            raise PeerError("not-your-turn")
+        self._answer = (said.turn, said.text)
+
+    def on_wish(self, wish: Wish) -> None:
+        if wish.what == "conclude":
+            self._stop = self._stop or ("cancelled", wish.reason)
+        else:
+            self._cancels.update((task, wish.reason) for task in wish.tasks if task in self._state.tasks)
+
+    def on_plan(self, now: Now, version: int, step: steps.Step) -> str:
+        """Take the planner's step; returns why it cannot be used, or an empty text. A stale one is ignored."""
+        if version != self._asked:
+            return ""
+        try:
+            entry = log_step(step, self._state, self._me, now, self._rng)
+        except UsageError as fault:
+            return self._bad_plan(str(fault))
+        if isinstance(step, steps.Conclude) and self._state.phase is Phase.DISCUSSION:
+            self._ending = step
+        elif refusal := self._state.refusal(self._as_committed(now, entry)):
+            return self._bad_plan(refusal)
+        else:
+            self._planned = entry
+        self._asked, self._problem, self._bad_plans = None, "", 0
+        return ""
+
+    def on_plan_failed(self, version: int, reason: str) -> str:
+        return self._bad_plan(reason) if version == self._asked else ""
+
+    def on_decided(self, step: bytes, refused: str) -> None:
+        """A step of ours is in the log. One that the fold refused is not proposed again in this term."""
+        key = self._open.pop(step, None)
+        if key is not None and key.startswith(b"talk"):
+            self._talks += 1
+            self._planned = None
+            self._problem = refused
+        elif key is not None and refused:
+            self._refused.add(key)
+
+    def on_not_proposed(self, step: bytes) -> None:
+        self._open.pop(step, None)
+
+    # -- what is due
+
+    def due(self, now: Now) -> list[Due]:
+        """New steps to propose, in order; each is told once."""
+        if self._state.conclusion is not None:
+            return []
+        self._watch_planner(now)
+        talk = self._talk_due(now)
+        wanted = [*self._tasks_due(now), *([(b"talk%d" % self._talks, talk)] if talk else [])]
+        open_keys = {*self._open.values(), *self._refused}
+        fresh = [Due(key, encode_step(step)) for key, step in wanted if key not in open_keys]
+        self._open.update((each.step, each.key) for each in fresh)
+        return fresh
+
+    def ask(self, now: Now, reported: dict[bytes, str]) -> View | None:
+        """The view for the planner when it is its turn (call after `due`), else None."""
+        ours = self._state.phase in (Phase.DISCUSSION, Phase.ASYNC_ASSIGN) and self._state.open_turn is None
+        if not ours or self._asked is not None or self._is_busy(now):
+            return None
+        self._asked, self._asked_s = self._state.index, now.boot
+        return view_of(self._state, self._me, now, self._leases.here, reported, self._problem)
+
+    def _is_busy(self, now: Now) -> bool:
+        """A talk step is open, or due."""
+        return any(key.startswith(b"talk") for key in self._open.values()) or self._talk_due(now) is not None
+
+    def _tasks_due(self, now: Now) -> list[tuple[bytes, Step]]:
+        due: list[tuple[bytes, Step]] = []
+        for row in self._state.open_tasks:
+            task = row.spec.id
+            step = Cancel((task,), self._cancels[task]) if task in self._cancels else self._leases.due(now, row)
+            if step is not None:
+                due.append((b"task" + task + bytes([row.spec.attempt]), step))
+        return due
+
+    def _talk_due(self, now: Now) -> Step | None:
+        """The one step that moves the talk: the end first, then what the phase waits for, then the plan."""
+        if self._ends(now):
+            return self._end(now)
+        if self._state.phase in (Phase.SYNC_ASSIGN, Phase.PAUSE):
+            return self._resume(now)
+        if self._state.open_turn is not None:
+            return self._hear(now)
+        return self._planned
+
+    def _ends(self, now: Now) -> bool:
+        cap = self._state.cap(now.wall)
+        if self._bad_plans > self._state.roster.caps.plans:
+            cap = f"no usable plan ({self._problem})"
+        if cap and self._stop is None and self._ending is None:
+            self._stop = ("deadline" if cap == "deadline" else "cap", cap)
+        return self._stop is not None or self._ending is not None
+
+    def _end(self, now: Now) -> Step:
+        """Running tasks are cancelled first."""
+        outcome, reason = self._stop or ("cancelled", "concluded")
+        if self._state.open_tasks:
+            return Cancel((), reason[: limits.REASON_CHARS_MAX])
+        if self._stop is None and self._ending is not None:
+            return log_step(self._ending, self._state, self._me, now, self._rng)
+        return forced_conclusion(self._state, outcome, reason)
+
+    def _resume(self, now: Now) -> Step | None:
+        waiting = self._state.waiting
+        if waiting is None or self._state.waiting_over:
+            return Resume("done")
+        return Resume("deadline") if now.wall >= waiting.deadline else None
+
+    def _hear(self, now: Now) -> Step | None:
+        turn = self._state.turn
+        if self._answer[0] == turn:
+            return Hear(turn, self._answer[1])
+        if self._turn[0] != turn:
+            self._turn = (turn, now.boot)
+        return Hear(turn, "") if now.boot > self._turn[1] + self._profile.turn_s else None
+
+    # -- the planner
+
+    def _watch_planner(self, now: Now) -> None:
+        if self._asked is not None and now.boot > self._asked_s + _PLAN_S:
+            self._bad_plan("the planner did not answer")
+
+    def _bad_plan(self, problem: str) -> str:
+        self._asked, self._problem = None, problem
+        self._bad_plans += 1
+        return problem
+
+    def _as_committed(self, now: Now, step: Step) -> Committed:
+        """How the entry would look if it were decided next."""
+        return Committed(self._state.index + 1, self._state.term, self._me[0], int(now.wall), step)

@@ -1,0 +1,530 @@
+"""The elected coordinator of a team and its decision log: a small Raft with signed votes. TEAMS.md.
+
+                            ┌──────────── over ───────────┐
+                            v                             │
+    FOLLOWER ── wait ──> PRE_CANDIDATE ── majority ──> CANDIDATE ── majority ──> COORDINATOR
+       ^        over,           │        would vote       │         voted            │
+       │      link lost         │                         │                          │
+       └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
+
+Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
+Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a
+majority of them, the certificate, goes with the term, so that nobody follows a coordinator that was not elected.
+"""
+
+import random
+from enum import Enum
+from typing import Any
+
+from ioa_p2p.crypto.envelope import seal
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.team.decisions import Decisions, Held, open_founding
+from ioa_p2p.team.election_events import Command, Committed, Deposed, Elected, LinkPeer, Propose, Stale, StepDown
+from ioa_p2p.team.electorate import Ballot, Electorate
+from ioa_p2p.team.intake import Intake, Mandate, check_append, saved_mandate
+from ioa_p2p.team.replication import Replication
+from ioa_p2p.team.timing import JUMP_S, Timing
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.decision import (
+    Ack,
+    Append,
+    Certificate,
+    DecisionMessage,
+    Entry,
+    HandOver,
+    PreVoteReply,
+    PreVoteRequest,
+    VoteReply,
+    VoteRequest,
+)
+from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.ids import blake
+
+
+class Role(Enum):
+    FOLLOWER = "follower"
+    PRE_CANDIDATE = "pre-candidate"
+    CANDIDATE = "candidate"
+    COORDINATOR = "coordinator"
+
+
+class Election:
+    """One machine per team and member. Messages: `wire.decision.DecisionMessage`; commands and events:
+    `team.election_events`. One timer, "election/<team hex>": the beat, or the wait for one.
+
+    A member that lost its disk has forgotten its votes and must not vote again: make it with `lost_disk`. It
+    still stores and acknowledges entries (an elected coordinator has all decided entries, because the majority
+    that voted for it remembers), and never votes or leads in this incarnation again, which it saves.
+    """
+
+    def __init__(
+        self,
+        me: NodeKey,
+        network: bytes,
+        team: bytes,
+        incarnation: int,
+        voters: frozenset[bytes],
+        candidates: frozenset[bytes],
+        rank: float,
+        timing: Timing,
+        rng: random.Random,
+        founding: bytes,
+        saved: Rows,
+        *,
+        lost_disk: bool = False,
+    ) -> None:
+        """voters: node keys of the roster, with ours. candidates: those that may coordinate. rank: 0..1, higher
+        stands earlier. founding: the frame of entry 0. Raises PeerError('wrong-founding' or as frames do),
+        UsageError('other-incarnation'), StorageError('damaged')."""
+        assert me.node in voters
+        assert candidates <= voters
+        assert 0 <= rank <= 1
+        first = Held(open_founding(founding, network, team, incarnation), founding, blake(founding))
+        self._me, self._rank, self._timing, self._rng = me, rank, timing, rng
+        self._electorate = Electorate(network, team, incarnation, voters, candidates, 0, first.hash)
+        self._others = sorted(voters - {me.node})
+        self._log = Decisions(first, saved, may_vote=not lost_disk)
+        self._role = Role.FOLLOWER
+        self._coordinator: bytes | None = None
+        self._mandate = saved_mandate(self._log)
+        self._told_term = self._told_incarnation = 0
+        self._heard_s = self._asked_s = self._due_s = float("-inf")
+        self._grants: dict[bytes, bytes] = {}
+        self._yields = False
+        self._replication: Replication | None = None
+        self._open: dict[bytes, int] = {}
+        self._effects: list[Effect] = []
+
+    # -- what others may know
+
+    @property
+    def role(self) -> Role:
+        return self._role
+
+    @property
+    def term(self) -> int:
+        return self._log.term
+
+    @property
+    def incarnation(self) -> int:
+        return self._electorate.incarnation
+
+    @property
+    def fence(self) -> tuple[int, int]:
+        """(incarnation, term): what a worker stores and compares."""
+        return self.incarnation, self.term
+
+    @property
+    def coordinator(self) -> bytes | None:
+        """The node that we follow (or are); None while there is none."""
+        return self._coordinator
+
+    @property
+    def certificate(self) -> Certificate:
+        """The votes that elected the coordinator of this term; empty until they are seen."""
+        return self._mandate.certificate if self._mandate.term == self.term else ()
+
+    @property
+    def electorate(self) -> Electorate:
+        return self._electorate
+
+    @property
+    def commit_index(self) -> int:
+        return self._log.commit
+
+    @property
+    def last_index(self) -> int:
+        return self._log.last_index
+
+    def entry_at(self, index: int) -> Held | None:
+        """What the log holds there, decided or not."""
+        return self._log.get(index)
+
+    # -- inputs
+
+    def start(self, now: Now) -> list[Effect]:
+        for held in self._log.between(1, self._log.commit):
+            self._emit(Committed(held.entry.index, held.entry, held.frame))
+        self._become_follower(now, self.term, None)
+        return self._drain()
+
+    def handle_message(self, now: Now, peer: bytes, message: DecisionMessage) -> list[Effect]:
+        """Raises PeerError with nothing changed."""
+        if not self._is_ours(peer, message):
+            return self._drain()
+        intake = self._check(peer, message)
+        self._notice_lapse(now)
+        if self._meet_term(now, peer, message):
+            self._step(now, peer, message, intake)
+        return self._drain()
+
+    def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        assert name == self._timer
+        jumped = now.boot > self._due_s + JUMP_S
+        self._notice_lapse(now)
+        if jumped:
+            self._become_follower(now, self.term, None)
+        elif self._role is Role.COORDINATOR:
+            self._beat(now)
+        else:
+            self._stand(now)
+        return self._drain()
+
+    def handle_command(self, now: Now, command: Command) -> list[Effect]:
+        """Raises UsageError with nothing changed."""
+        match command:
+            case Propose(step, key):
+                self._propose(now, step, key)
+            case LinkPeer(node, up):
+                self._notice_lapse(now)
+                self._on_link(now, node, up)
+            case StepDown():
+                self._step_down(now)
+        return self._drain()
+
+    def _step(self, now: Now, peer: bytes, message: DecisionMessage, intake: Intake) -> None:
+        match message:
+            case Append():
+                self._on_append(now, peer, message, intake)
+            case Ack():
+                self._on_ack(now, peer, message)
+            case PreVoteRequest():
+                self._on_pre_vote_request(now, peer, message)
+            case PreVoteReply():
+                self._on_pre_vote_reply(now, peer, message)
+            case VoteRequest():
+                self._on_vote_request(now, peer, message)
+            case VoteReply():
+                self._on_vote_reply(now, peer, message)
+            case HandOver():
+                self._on_hand_over(now, peer, message)
+
+    # -- what a message must be before it counts
+
+    def _is_ours(self, peer: bytes, message: DecisionMessage) -> bool:
+        """Of this log and of a voter; a word of a higher incarnation is told once. Raises PeerError."""
+        if message.team != self._electorate.team:
+            raise PeerError("wrong-team")
+        if peer not in self._others:
+            raise PeerError("not-a-voter")
+        if message.incarnation < self.incarnation:
+            raise PeerError("old-incarnation")
+        if message.incarnation > max(self.incarnation, self._told_incarnation):
+            self._told_incarnation = message.incarnation
+            self._emit(Stale(message.incarnation))
+        return message.incarnation == self.incarnation
+
+    def _check(self, peer: bytes, message: DecisionMessage) -> Intake:
+        """All that can be a peer's fault, before anything changes. Raises PeerError."""
+        if message.term > self.term + limits.TERM_LEAP_MAX:
+            raise PeerError("term-leap", f"from term {self.term} to {message.term}")
+        if isinstance(message, VoteReply) and message.vote and self._is_in(Role.CANDIDATE, message):
+            self._electorate.check_vote(message.vote, peer, self._ballot())
+        if isinstance(message, Ack) and self._is_in(Role.COORDINATOR, message):
+            self._check_ack(message)
+        if isinstance(message, Append):
+            return check_append(self._log, self._electorate, self._mandate, peer, message)
+        return Intake()
+
+    def _check_ack(self, ack: Ack) -> None:
+        if max(ack.index, ack.hint) > self.last_index:
+            raise PeerError("ack-ahead", f"entry {ack.index} of {self.last_index}")
+
+    def _is_in(self, role: Role, message: DecisionMessage) -> bool:
+        """It answers what we asked in this role and term."""
+        return self._role is role and message.term == self.term
+
+    # -- higher terms first
+
+    def _meet_term(self, now: Now, peer: bytes, message: DecisionMessage) -> bool:
+        """Adopt a higher term where the message may impose it. False: the message counts no further."""
+        match message:
+            case VoteRequest(hand_over=False) if self._is_loyal(now, peer):
+                return False
+            case PreVoteRequest() | PreVoteReply(granted=True) | HandOver() | Append():
+                return True
+            case _:
+                if message.term > self.term:
+                    self._become_follower(now, message.term, None)
+                return True
+
+    def _is_loyal(self, now: Now, peer: bytes) -> bool:
+        """A coordinator other than `peer` was heard within the lease, so nobody else is voted for (I8)."""
+        if self._role is Role.COORDINATOR:
+            return True
+        return self._coordinator not in (None, peer) and now.boot < self._heard_s + self._timing.lease_s
+
+    def _notice_lapse(self, now: Now) -> None:
+        """A coordinator that slept, or that no majority answered within the lease, is one no more (CheckQuorum)."""
+        if self._has_lapsed(now):
+            self._become_follower(now, self.term, None)
+
+    def _has_lapsed(self, now: Now) -> bool:
+        if self._replication is None:
+            return False
+        return now.boot > self._due_s + JUMP_S or not self._replication.holds_lease(now, self._timing.lease_s)
+
+    # -- roles: each is entered in one place that resets all of it
+
+    def _become_follower(self, now: Now, term: int, coordinator: bytes | None) -> None:
+        """Of `coordinator`, or of nobody yet: then asking starts soon, for a pre-vote disturbs nobody."""
+        if self._role is Role.COORDINATOR:
+            self._emit(Deposed(self.term))
+        self._enter(Role.FOLLOWER, coordinator)
+        if term > self.term:
+            self._log.set_term(term)
+        self._heard_s = now.boot
+        if coordinator is not None:
+            self._arm(now.boot + self._timing.wait_s(self._rank, self._rng))
+        else:
+            self._arm(now.boot + self._timing.ask_s(self._rank, self._rng) if self._may_stand else None)
+
+    def _become_pre_candidate(self, now: Now) -> None:
+        """Ask whether a majority would vote, without raising the term."""
+        self._yields = self._role is not Role.FOLLOWER
+        self._enter(Role.PRE_CANDIDATE, None)
+        self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
+        for peer in self._others:
+            self._ask_pre_vote(peer)
+        self._grant(now, self._me.node, b"")
+
+    def _become_candidate(self, now: Now, *, hand_over: bool = False) -> None:
+        """Our own vote is saved before a request leaves."""
+        self._enter(Role.CANDIDATE, None)
+        self._log.set_term(self.term + 1, vote=self._me.node)
+        self._asked_s = now.boot
+        self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
+        ballot = self._ballot()
+        for peer in self._others:
+            self._send(peer, VoteRequest(*self._head(), ballot.last_index, ballot.last_term, hand_over))
+        self._grant(now, self._me.node, self._electorate.vote(self._me, ballot))
+
+    def _become_coordinator(self, now: Now) -> None:
+        """The term's first entry carries the certificate."""
+        votes = sorted(self._grants.items())
+        certificate = tuple(vote for _, vote in votes)
+        self._enter(Role.COORDINATOR, self._me.node)
+        self._replication = Replication(self._log, self._others, self._electorate.majority, certificate)
+        for peer, _ in votes:
+            if peer in self._replication:
+                self._replication.hear_vote(peer, self._asked_s)
+        self._accept_mandate(Mandate(self.term, self._me.node, certificate))
+        self._append(now, b"", certificate)
+        self._beat(now)
+        self._advance_commit(now, self._replication)
+
+    def _enter(self, role: Role, coordinator: bytes | None) -> None:
+        self._role, self._coordinator = role, coordinator
+        self._grants, self._replication, self._open = {}, None, {}
+
+    # -- standing for election
+
+    @property
+    def _may_stand(self) -> bool:
+        return self._me.node in self._electorate.candidates and self._log.may_vote
+
+    def _stand(self, now: Now) -> None:
+        if self._may_stand:
+            self._become_pre_candidate(now)
+        else:
+            self._become_follower(now, self.term, None)
+
+    def _grant(self, now: Now, peer: bytes, vote: bytes) -> None:
+        """Count one more that would vote (empty vote) or did."""
+        self._grants[peer] = vote
+        if len(self._grants) < self._electorate.majority:
+            return
+        if self._role is Role.PRE_CANDIDATE:
+            self._become_candidate(now)
+        else:
+            self._become_coordinator(now)
+
+    def _ballot(self) -> Ballot:
+        last_term, last_index = self._log.end
+        return Ballot(self._me.node, self.term, last_index, last_term)
+
+    def _ask_pre_vote(self, peer: bytes) -> None:
+        team, incarnation, term = self._head()
+        last_term, last_index = self._log.end
+        self._send(peer, PreVoteRequest(team, incarnation, term + 1, last_index, last_term))
+
+    def _on_pre_vote_request(self, now: Now, peer: bytes, message: PreVoteRequest) -> None:
+        outranked = self._outranks(peer, message)
+        granted = not outranked and message.term > self.term and self._would_vote(now, peer, message)
+        team, incarnation, term = self._head()
+        self._send(peer, PreVoteReply(team, incarnation, message.term if granted else term, granted))
+        if outranked:
+            self._ask_pre_vote(peer)
+
+    def _outranks(self, peer: bytes, message: PreVoteRequest) -> bool:
+        """Of two that ask at the same time one must yield, or both would stand and split the votes. Only in the
+        first round: who then found no majority stands in nobody's way."""
+        mine, theirs = (*self._log.end, self._me.node), (message.last_term, message.last_index, peer)
+        return self._role is Role.PRE_CANDIDATE and not self._yields and mine > theirs
+
+    def _would_vote(self, now: Now, peer: bytes, message: PreVoteRequest | VoteRequest) -> bool:
+        """It may lead, its log holds all that ours does (section 5.4.1), and we are loyal to nobody else."""
+        hand_over = isinstance(message, VoteRequest) and message.hand_over
+        return (
+            self._log.may_vote
+            and peer in self._electorate.candidates
+            and (hand_over or not self._is_loyal(now, peer))
+            and (message.last_term, message.last_index) >= self._log.end
+        )
+
+    def _on_pre_vote_reply(self, now: Now, peer: bytes, message: PreVoteReply) -> None:
+        if self._role is Role.PRE_CANDIDATE and message.granted and message.term == self.term + 1:
+            self._grant(now, peer, b"")
+
+    def _on_vote_request(self, now: Now, peer: bytes, message: VoteRequest) -> None:
+        """The vote is saved before it leaves; asked again, it is given again."""
+        vote = b""
+        if message.term == self.term and self._log.vote in (b"", peer) and self._would_vote(now, peer, message):
+            vote = self._electorate.vote(self._me, Ballot(peer, message.term, message.last_index, message.last_term))
+            self._become_follower(now, self.term, None)
+            self._log.set_term(self.term, vote=peer)
+        self._send(peer, VoteReply(*self._head(), vote))
+
+    def _on_vote_reply(self, now: Now, peer: bytes, message: VoteReply) -> None:
+        if message.vote and self._is_in(Role.CANDIDATE, message):
+            self._grant(now, peer, message.vote)
+
+    # -- following
+
+    def _on_append(self, now: Now, peer: bytes, message: Append, intake: Intake) -> None:
+        if intake.mandate is not None:
+            self._become_follower(now, message.term, peer)
+            self._accept_mandate(intake.mandate)
+        if intake.mandate is None or not intake.matches:
+            self._refuse(peer, message)
+            return
+        self._take(intake)
+        index = message.previous_index + len(message.entries)
+        self._commit_to(min(message.commit, index))
+        self._send(peer, Ack(*self._head(), ok=True, index=index, round=message.round))
+
+    def _refuse(self, peer: bytes, message: Append) -> None:
+        """Too old a term, no proof or nothing to build on: the term and the hint tell how to go on."""
+        team, incarnation, term = self._head()
+        index, hint = message.previous_index, self._log.hint(message.previous_index, message.previous_term)
+        self._send(peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, hint))
+
+    def _accept_mandate(self, mandate: Mandate) -> None:
+        self._mandate = mandate
+        if mandate.term > self._told_term:
+            self._told_term = mandate.term
+            self._emit(Elected(mandate.term, mandate.coordinator))
+
+    def _take(self, intake: Intake) -> None:
+        if intake.fresh and intake.fresh[0].entry.index <= self.last_index:
+            self._log.truncate(intake.fresh[0].entry.index)
+        for held in intake.fresh:
+            self._log.append(held)
+
+    def _commit_to(self, index: int) -> None:
+        """Saved too, so that after a restart a member need not ask a majority for what it knew."""
+        known = self.commit_index
+        if index <= known:
+            return
+        self._log.set_commit(index)
+        for held in self._log.between(known + 1, index):
+            self._emit(Committed(held.entry.index, held.entry, held.frame))
+
+    # -- coordinating
+
+    def _beat(self, now: Now) -> None:
+        self._send_appends(now)
+        self._arm(now.boot + self._timing.beat_s)
+
+    def _send_appends(self, now: Now) -> None:
+        for peer in self._others:
+            self._send_append(now, peer)
+
+    def _send_append(self, now: Now, peer: bytes) -> None:
+        assert self._replication is not None
+        self._send(peer, self._replication.append_for(peer, now))
+
+    def _on_ack(self, now: Now, peer: bytes, message: Ack) -> None:
+        if self._replication is None or message.term != self.term:
+            return
+        more = self._replication.hear(peer, message, now)
+        if not self._advance_commit(now, self._replication) and more:
+            self._send_append(now, peer)
+
+    def _advance_commit(self, now: Now, replication: Replication) -> bool:
+        """News are told to all at once, not only at the beat."""
+        index = replication.decided()
+        if index <= self.commit_index:
+            return False
+        self._commit_to(index)
+        self._open = {key: at for key, at in self._open.items() if at > index}
+        self._send_appends(now)
+        return True
+
+    def _propose(self, now: Now, step: bytes, key: bytes) -> None:
+        if self._replication is None or self._has_lapsed(now):
+            raise UsageError("not-coordinator", "another node coordinates this team, or none does now")
+        if len(step) > limits.DECISION_STEP_BYTES_MAX:
+            raise UsageError("step-too-large", f"{len(step)} bytes", "send large things as blobs by hash")
+        if len(self._open) >= limits.DECISION_OPEN_MAX:
+            raise UsageError("busy", f"{len(self._open)} proposals wait for a majority", "try again later")
+        if self.last_index >= limits.DECISION_LOG_ENTRIES_MAX:
+            raise UsageError("log-full", "this team decided all it can", "form a new team")
+        if key not in self._open:
+            self._append(now, step, ())
+            self._open[key] = self.last_index
+            self._send_appends(now)
+            self._advance_commit(now, self._replication)
+
+    def _append(self, now: Now, step: bytes, certificate: Certificate) -> None:
+        team, incarnation, term = self._head()
+        index, before, at = self.last_index + 1, self._log.last.hash, max(0, int(now.wall))
+        entry = Entry(self._me.node, team, incarnation, term, index, before, at, certificate, step)
+        frame = seal(self._me, self._electorate.network, Kind.DECISION, entry)
+        self._log.append(Held(entry, frame, blake(frame)))
+
+    def _step_down(self, now: Now) -> None:
+        if self._replication is None:
+            return
+        successor = self._replication.successor(self._electorate.candidates)
+        if successor is not None:
+            self._send(successor, HandOver(*self._head()))
+        self._become_follower(now, self.term, None)
+
+    def _on_hand_over(self, now: Now, peer: bytes, message: HandOver) -> None:
+        if message.term == self.term and peer == self._coordinator and self._may_stand:
+            self._become_candidate(now, hand_over=True)
+
+    def _on_link(self, now: Now, node: bytes, up: bool) -> None:
+        if up and self._replication is not None and node in self._replication:
+            self._send_append(now, node)
+        elif up and self._role is Role.PRE_CANDIDATE and node in self._others:
+            self._ask_pre_vote(node)
+        elif not up and node == self._coordinator:
+            self._stand(now)
+
+    # -- effects
+
+    @property
+    def _timer(self) -> str:
+        return f"election/{self._electorate.team.hex()}"
+
+    def _head(self) -> tuple[bytes, int, int]:
+        return self._electorate.team, self.incarnation, self.term
+
+    def _arm(self, at: float | None) -> None:
+        self._due_s = float("inf") if at is None else at
+        self._effects.append(SetTimer(self._timer, at))
+
+    def _send(self, peer: bytes, message: DecisionMessage) -> None:
+        self._effects.append(Send(peer, message))
+
+    def _emit(self, event: Any) -> None:
+        self._effects.append(Emit(event))
+
+    def _drain(self) -> list[Effect]:
+        effects: list[Effect] = [*self._log.drain(), *self._effects]
+        self._effects = []
+        return effects

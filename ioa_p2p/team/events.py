@@ -1,0 +1,325 @@
+"""What goes into and comes out of the Teams machine: commands of our own side, events for it.
+
+node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamFormed, PlanWanted, StartTask, ... ──> node
+"""
+
+from dataclasses import dataclass, field
+
+from ioa_p2p.steps import Step, View
+from ioa_p2p.team.election_events import LinkPeer, StepDown
+from ioa_p2p.team.phases import Phase
+from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
+
+# -- commands: forming and steering -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An agent that was found and could take a role. addresses: where its node's link listens."""
+
+    node: bytes
+    agent: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a team needs: `skills` by one of the candidates (best first), or by `count` of them.
+
+    count: how many are wanted; all candidates that bid when 0 (an input that takes all there are).
+    needed: without at least one the launch fails.
+    """
+
+    name: str
+    skills: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    count: int = 1
+    needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a launch goes. Seconds: boot time for the waits, wall for the goal.
+
+    spares: further members a role keeps for the case that one is lost. members_max: never above it.
+    """
+
+    bids_s: float = 3.0
+    signs_s: float = 4.0
+    goal_s: int = 600
+    spares: int = 1
+    members_max: int = 16
+    caps: Caps = field(default_factory=Caps)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Form a team for `goal`. team: 16 random bytes made (and kept) by the caller: the same id again is
+    the same launch. me: the launcher's own member entry."""
+
+    team: bytes
+    goal: str
+    me: Member
+    roles: tuple[Role, ...]
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The agents of this node that may be called, as they would enter a roster; replaces the last Offer.
+
+    load: 0..255. busy_s: seconds until there is room.
+    """
+
+    members: tuple[Member, ...]
+    load: int = 0
+    busy_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """The planner's answer to PlanWanted(view); version = view.version. An older one is ignored."""
+
+    team: bytes
+    version: int
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFailed:
+    """The planner could not answer."""
+
+    team: bytes
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTeam:
+    """Stop the goal (no tasks named) or some tasks. Works on any member: the coordinator is asked."""
+
+    team: bytes
+    tasks: tuple[bytes, ...] = ()
+    reason: str = "asked by the user"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What our agent said when it had the word (see TurnMine)."""
+
+    team: bytes
+    turn: int
+    text: str
+
+
+# -- commands: what became of a task run here -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """fraction: 0..1, or None when unknown."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    fraction: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDone:
+    """outputs: a MessagePack map, output type -> value, <= 16 KiB; larger values as blobs with a `type`."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    outputs: bytes = b""
+    blobs: tuple[Blob, ...] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed:
+    """The agent said no. retry: another try could help."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    reason: str
+    retry: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDied:
+    """The worker process ended without an answer."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    reason: str = ""
+
+
+Command = (
+    Launch
+    | Offer
+    | PlanStep
+    | PlanFailed
+    | CancelTeam
+    | LinkPeer
+    | StepDown
+    | Answer
+    | TaskProgress
+    | TaskDone
+    | TaskFailed
+    | WorkerDied
+)
+
+# -- events -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bidding:
+    """A launch called for bids, or one came in. bids, called: counts so far."""
+
+    team: bytes
+    called: int
+    bids: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """code: "nobody-fits" (no bid for a needed role) or "too-few" (members did not sign). missing: roles."""
+
+    team: bytes
+    code: str
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFormed:
+    """Every member signed; the roster is entry 0. Told at each member."""
+
+    team: bytes
+    roster: Roster
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """A term has a coordinator."""
+
+    team: bytes
+    term: int
+    coordinator: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseChanged:
+    team: bytes
+    index: int
+    before: Phase
+    after: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class LineSaid:
+    """A turn's line, as decided; the speaker's own node puts it into the channel."""
+
+    team: bytes
+    turn: int
+    node: bytes
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMine:
+    """Our agent has the word: answer with `Answer`."""
+
+    team: bytes
+    turn: int
+    agent: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A task's state as this member knows it. decided: from the log; else a worker's report (or the passed
+    deadline, where there is no majority). percent: 0..100 or -1."""
+
+    team: bytes
+    spec: TaskSpec
+    state: str
+    decided: bool
+    percent: int = -1
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWanted:
+    """The planner's turn (at the coordinator only)."""
+
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class InputValue:
+    """One resolved input. Each source: a MessagePack value, or a blob whose bytes are that value; plus the
+    providing task's attachments."""
+
+    type: str
+    values: tuple[bytes, ...]
+    blobs: tuple[Blob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Run it. inputs: resolved; `spec.key` is the idempotency key."""
+
+    team: bytes
+    spec: TaskSpec
+    inputs: tuple[InputValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTask:
+    """Stop running it: cooperative, then TERM, then KILL."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The end, at every member."""
+
+    team: bytes
+    conclusion: Conclude
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """A link to this node is wished for."""
+
+    node: bytes
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A result that came too late for its attempt: kept and shown, never applied."""
+
+    team: bytes
+    task: bytes
+    attempt: int
+    state: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRefused:
+    """A planner's step broke a rule; it is asked again, a few times."""
+
+    team: bytes
+    reason: str

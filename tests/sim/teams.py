@@ -1,0 +1,75 @@
+"""A team for tests: keys, founding entry, and its elections as machines or as hosts of a `World`."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Now, Rows
+from ioa_p2p.team.decisions import founding_frame
+from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.timing import LAN, Timing
+from ioa_p2p.wire.ids import network_id
+from tests.sim.world import World
+
+NETWORK = network_id("test")
+TEAM = b"test team 16 B.."
+
+
+@dataclass
+class Cast:
+    """`size` voters; the first founds the team. leads: how many of them may coordinate (None: all).
+
+    election: the class to make members of; a mutant goes here.
+    """
+
+    size: int
+    leads: int | None = None
+    timing: Timing = LAN
+    election: Callable[..., Election] = Election
+    rank: dict[bytes, float] = field(default_factory=dict)
+    lost: set[bytes] = field(default_factory=set)
+
+    @cached_property
+    def keys(self) -> list[NodeKey]:
+        return [NodeKey(bytes([number]) * 32) for number in range(1, self.size + 1)]
+
+    @cached_property
+    def nodes(self) -> list[bytes]:
+        return [key.node for key in self.keys]
+
+    @cached_property
+    def founding(self) -> bytes:
+        return founding_frame(self.keys[0], NETWORK, TEAM, 0, 1_800_000_000, b"roster")
+
+    def make(self, node: bytes, saved: Rows, rng: random.Random, now: Now) -> Election:
+        """A `World` makes its hosts by this; members in `lost` know that they lost their disk."""
+        key = self.keys[self.nodes.index(node)]
+        voters, candidates = frozenset(self.nodes), frozenset(self.nodes[: self.leads])
+        rank = self.rank.get(node, 0.5)
+        return self.election(
+            key,
+            NETWORK,
+            TEAM,
+            0,
+            voters,
+            candidates,
+            rank,
+            self.timing,
+            rng,
+            self.founding,
+            saved,
+            lost_disk=node in self.lost,
+        )
+
+
+def members(world: World) -> dict[bytes, Election]:
+    """The elections that run now, by node."""
+    return {node: host.machine for node, host in world.hosts.items() if isinstance(host.machine, Election)}
+
+
+def coordinator(world: World) -> Election | None:
+    """The coordinator of the highest term that has one."""
+    found = [member for member in members(world).values() if member.role is Role.COORDINATOR]
+    return max(found, key=lambda member: member.term, default=None)
