@@ -11,8 +11,6 @@ seen, which fences every lower one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from ioa_p2p.effects import Emit, Now, Rows, Save
 from ioa_p2p.team.events import (
     CancelTask,
@@ -28,7 +26,7 @@ from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import Profile, may_repeat
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.team import Report, TaskSpec
+from ioa_p2p.wire.team import Report, ReportState, TaskSpec
 
 Deed = Save | Emit | Report
 """What the worker wants done; the team sends a Report to the coordinator and the launcher."""
@@ -249,8 +247,8 @@ class Worker:
         state = "running" if run.running else "accepted"
         return Report(self._team, spec.id, spec.attempt, state, run.percent, run.note)
 
-    def _report(self, spec: TaskSpec, state: str, note: str = "", retry_s: int = 0) -> Report:
-        return msgspec.convert((self._team, spec.id, spec.attempt, state, -1, note, retry_s), Report)
+    def _report(self, spec: TaskSpec, state: ReportState, note: str = "", retry_s: int = 0) -> Report:
+        return Report(self._team, spec.id, spec.attempt, state, -1, note, retry_s)
 
     def _save(self, task: bytes, job: Job) -> Save:
         self._jobs[task] = job

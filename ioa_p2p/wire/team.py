@@ -224,6 +224,9 @@ class TaskSpec(Message, frozen=True):
 
 
 TaskIds = Annotated[tuple[TaskId, ...], Meta(max_length=limits.STEP_TASKS_MAX)]
+ReportState = Literal[
+    "accepted", "running", "busy", "succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"
+]
 FinalState = Literal["succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"]
 
 # -- decisions: the Step union ----------------------------------------------------------------------
@@ -364,7 +367,7 @@ class Report(Message, frozen=True, tag="report"):
     team: TeamId
     task: TaskId
     attempt: Attempt
-    state: Literal["accepted", "running", "busy"] | FinalState
+    state: ReportState
     fraction: Annotated[int, Meta(ge=-1, le=100)] = -1
     note: Reason = ""
     retry_s: Count = 0
