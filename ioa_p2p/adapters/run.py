@@ -5,7 +5,7 @@
                                   │ too much: flooded     a line or file too large: oversized
                                   └ nonsense: bad-output
 
-`ended` tells whether the agent itself ended the run, so that its process may serve again.
+`ended`: the agent itself ended the run, so its process may serve again. `broken`: no use to ask it for anything.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Run:
     """`deadline`: in the loop's time, seconds. The owner closes the scratch and stops the child."""
 
     def __init__(self, child: Child, scratch: Scratch, deadline: float) -> None:
-        self.ended = self.died = False
+        self.ended = self.died = self.broken = False
         self._child, self._scratch, self._deadline = child, scratch, deadline
         self._events = self._bytes = 0
 
@@ -37,12 +37,12 @@ class Run:
         except TimeoutError:
             yield Failed("deadline", f"no result within {task.deadline_s:g} s")
         except AdapterError as fault:
-            self.died = fault.code == "worker-died"
+            self.broken, self.died = True, fault.code == "worker-died"
             yield Failed(fault.code, str(fault))
 
     async def cancel(self, grace_s: float) -> None:
         """Ask the agent to end by itself; `ended` tells whether it did. Never raises for its fault."""
-        if self.ended or self.died or not self._child.alive:
+        if self.ended or self.broken or not self._child.alive:
             return
         self._child.send(lines.CANCEL)
         self._deadline = asyncio.get_running_loop().time() + grace_s

@@ -25,11 +25,11 @@ BOUND_S = 30.0  # no test waits longer; none measures time
 def process(**options: Any) -> Adapter:
     skills = [{"name": f"test.{name}", "outputs": [f"test.{name}"]} for name in SKILLS]
     command = [sys.executable, str(AGENTS / "command.py")]
-    return ProcessAdapter("foreign", {"command": command, "skills": skills, "cancel_s": 0.3, **options})
+    return ProcessAdapter("foreign", {"command": command, "skills": skills, "cancel_s": 0.1, **options})
 
 
 def python(**options: Any) -> Adapter:
-    return PythonAdapter("foreign", {"target": str(AGENTS / "module.py"), "cancel_s": 0.3, **options})
+    return PythonAdapter("foreign", {"target": str(AGENTS / "module.py"), "cancel_s": 0.1, **options})
 
 
 Make = Callable[..., Adapter]
@@ -92,7 +92,7 @@ async def all_gone(pids: list[int]) -> bool:
     """A killed process needs a moment to be gone."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(BOUND_S):
-            while any(map(lives, pids)):
+            while any(map(lives, pids)):  # noqa: ASYNC110 - a process tells nobody that it is gone
                 await asyncio.sleep(0.01)
     return not any(map(lives, pids))
 
@@ -177,7 +177,7 @@ async def test_a_second_cancel_does_not_save_the_processes(adapter: Adapter) -> 
 
 async def test_a_run_past_its_deadline_fails_and_its_processes_are_gone(adapter: Adapter) -> None:
     await adapter.describe()
-    async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(task("family", deadline_s=2.0))) as events:
+    async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(task("family", deadline_s=1.0))) as events:
         pids = await pids_of(events)
         last = [event async for event in events][-1]
     assert isinstance(last, Failed)
@@ -223,44 +223,15 @@ async def test_many_bytes_end_the_run(adapter: Adapter, monkeypatch: pytest.Monk
     assert (await failure_of(adapter, task("flood"))).code == "flooded"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "hello, I am a program",
-        "{",
-        "[1, 2]",
-        '"progress"',
-        "{}",
-        '{"progress": "half"}',
-        '{"result": [1]}',
-        '{"result": {"a": NaN}}',
-        '{"result": {"a": 1e999}}',
-        json.dumps({"result": {"a": 2**70}}),
-        '{"result": {"a": "\\ud800"}}',
-        '{"result": ' + '{"a":' * 20 + "1" + "}" * 21,
-        "[" * 100_000,
-        '{"result": {"a": ' + "9" * 5_000 + "}}",
-        '{"failed": 5}',
-        '{"result": {}, "attachments": "x"}',
-        '{"result": {}, "attachments": [{"name": "a"}]}',
-        '{"result": {}, "attachments": [{"name": "a", "media_type": "t", "file": "missing"}]}',
-        '{"result": {}, "attachments": [{"name": "../a", "media_type": "t", "file": "a"}]}',
-        '{"result": {}, "attachments": [{"name": "a", "media_type": "t", "file": "../../etc/passwd"}]}',
-        '{"result": {}, "attachments": [{"name": "a", "media_type": "t", "file": "/etc/passwd"}]}',
-        "\udcff\udcfe",
-        "",
-    ],
-    ids=lambda line: ascii(line[:60]),
-)
+@pytest.mark.parametrize("line", ["hello, I am a program", '{"result": 1}', "\xff\xfe"])
 async def test_nonsense_ends_the_run(adapter: Adapter, line: str) -> None:
-    goal = line.encode("utf-8", "surrogateescape").decode("latin-1")
-    assert (await failure_of(adapter, task("raw", goal))).code == "bad-output"
+    assert (await failure_of(adapter, task("raw", line))).code == "bad-output"
 
 
-async def test_too_many_attachments_end_the_run(adapter: Adapter) -> None:
-    files = [{"name": "a", "media_type": "t", "file": "a"}] * (limits.ATTACHMENTS_MAX + 1)
-    line = json.dumps({"result": {}, "attachments": files})
-    assert (await failure_of(adapter, task("raw", line))).code == "oversized"
+async def test_an_attachment_outside_the_run_is_not_read(adapter: Adapter) -> None:
+    file = {"name": "a", "media_type": "t", "file": "/etc/passwd"}
+    line = json.dumps({"result": {}, "attachments": [file]})
+    assert (await failure_of(adapter, task("raw", line))).code == "bad-output"
 
 
 async def test_a_goal_that_json_cannot_say_is_refused_before_the_agent_sees_it(adapter: Adapter) -> None:
