@@ -94,7 +94,7 @@ def read_event(line: bytes) -> Line:
         case {"delta": str() as text}:
             return Delta(_utf8(text))
         case {"result": outputs} if is_object(outputs):
-            return Answer(_checked(outputs), _text(fields, "summary"), _files(fields))
+            return Answer(_checked(outputs), _text(fields, "summary", limits.SUMMARY_CHARS_MAX), _files(fields))
         case {"failed": str() as code}:
             return Failed(
                 _utf8(code)[:64], _utf8(str(fields.get("message", "")))[:2_000], fields.get("retry") is not False
@@ -154,8 +154,8 @@ def _fraction(value: float | None) -> float | None:
     return None if value is None else float(min(1.0, max(0.0, value)))
 
 
-def _text(fields: dict[str, Any], name: str) -> str:
-    return _utf8(str(fields.get(name, "")))[: limits.ADAPTER_NOTE_CHARS_MAX]
+def _text(fields: dict[str, Any], name: str, chars_max: int = limits.ADAPTER_NOTE_CHARS_MAX) -> str:
+    return _utf8(str(fields.get(name, "")))[:chars_max]
 
 
 def _utf8(text: str) -> str:
