@@ -147,10 +147,7 @@ CONTROL_BACKLOG_BYTES_MAX = 4 * 1024 * 1024  # unread by a client that stopped r
 CONTROL_CLIENTS_MAX = 64  # more are told busy
 CONTROL_REQUEST_WAIT_S = 10.0  # a client that says nothing for longer is cut off
 CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 104 on macOS
-# -- storage ----------------------------------------------------------------------------------------
-STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
 
-# -- adapters ---------------------------------------------------------------------------------------
 # -- team channel (gossip) --------------------------------------------------------------------------
 CHAT_BODY_BYTES_MAX = 60 * 1024  # with 64 seen marks it still fits a signed frame; larger things are blobs
 CHAT_KIND_BYTES_MAX = 24  # a word, not a text
@@ -226,3 +223,21 @@ QUEUE_MAX = 256  # and of all together
 LAUNCHES_MAX = 64  # open launches of one node; over: UsageError
 TEAMS_OPEN_MAX = 64  # open teams of one node; over: calls are declined
 LINES_KEPT_MAX = 64  # said lines a planner sees
+
+# -- storage ----------------------------------------------------------------------------------------
+STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
+
+# -- adapters ---------------------------------------------------------------------------------------
+# One JSON line of an agent, so one value of it; larger things are attachments. Over: Failed
+ADAPTER_LINE_BYTES_MAX = 1024 * 1024
+ADAPTER_OUTPUT_BYTES_MAX = 64 * 1024 * 1024  # all lines of one run. Over: the run is Failed and its process killed
+ADAPTER_EVENTS_MAX = 100_000  # events of one run: a long streamed text fits, an endless loop does not. Over: as above
+ADAPTER_STDERR_BYTES_MAX = 8 * 1024  # the end of an agent's stderr, kept for its error messages; the rest is dropped
+ADAPTER_NOTE_CHARS_MAX = 200  # one line of a terminal; longer notes are cut
+ADAPTER_CONCURRENCY_MAX = 64  # processes of one agent. Over: UsageError
+ADAPTER_CANCEL_S_MAX = 5.0  # grace before TERM and before KILL: an end within 10 s. Over: UsageError
+ADAPTER_BACKOFF_S_MAX = 30.0  # longest wait before a worker process that keeps dying is started again
+ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Over: Failed
+ATTACHMENT_BYTES_MAX = BLOB_SIZE_MAX  # all files of one task or result. Over: Failed
+ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
+AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
