@@ -38,6 +38,7 @@ def command(here: Here, detach: bool, wait_s: float, settings: tuple[str, ...], 
         here.out.result(*start(here, [*flags, "--log-level", log_level], wait_s))
         return
     _log_to(here, log_level, quiet)
+    os.environ["NODE_FOLDER"] = str(here.home.data_folder)  # for agents that keep files beside the node's
     _run(here, config)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tests.sim.world import World
 
 
-class Violation(AssertionError):  # noqa: N818 - the word of the field
+class Violation(AssertionError):
     """An invariant did not hold. `rule` is its name in TEAMS.md ("I1", "L1")."""
 
     def __init__(self, rule: str, what: str) -> None:
