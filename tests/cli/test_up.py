@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -32,18 +32,34 @@ def background(home: Home) -> Iterator[None]:
         psutil.Process(holder).kill()
 
 
-def foreground() -> "subprocess.Popen[str]":
-    """`up` as a child that is up."""
-    command = [sys.executable, "-m", "ioa_p2p.cli", "up"]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+Up = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def up() -> Iterator[Up]:
+    """Start `up` as a child; whatever a test leaves running is ended."""
+    children: list[subprocess.Popen[str]] = []
+
+    def start(*flags: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "ioa_p2p.cli", "up", *flags]
+        children.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate(timeout=60)
+
+
+def is_up(child: "subprocess.Popen[str]") -> bool:
     assert child.stderr is not None
-    assert child.stderr.readline().endswith("node 'default' is up\n")
-    return child
+    return child.stderr.readline().endswith("node 'default' is up\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_closes_the_node_in_order(home: Home, number: signal.Signals) -> None:
-    child = foreground()
+def test_a_signal_closes_the_node_in_order(up: Up, home: Home, number: signal.Signals) -> None:
+    child = up()
+    assert is_up(child)
     child.send_signal(number)
     _, talk = child.communicate(timeout=60)
     assert child.returncode == 0
@@ -52,8 +68,9 @@ def test_a_signal_closes_the_node_in_order(home: Home, number: signal.Signals) -
     assert home.holder() is None
 
 
-def test_down_stops_a_foreground_node_and_waits_for_it(cli: Cli, home: Home) -> None:
-    child = foreground()
+def test_down_stops_a_foreground_node_and_waits_for_it(up: Up, cli: Cli, home: Home) -> None:
+    child = up()
+    assert is_up(child)
     answer = cli("down", "--json")
     assert answer.last == {"ok": True, "stopped": "default", "pid": child.pid}
     assert home.holder() is None
@@ -102,16 +119,16 @@ def test_a_crash_at_start_is_told_without_a_trace_on_stdout(cli: Cli, monkeypatc
     assert (answer.code, answer.last["code"]) == (1, "start-failed")
 
 
-def test_the_log_begins_with_up(cli: Cli, home: Home) -> None:
-    child = foreground()
+def test_the_log_begins_with_up(up: Up, home: Home) -> None:
+    child = up()
+    assert is_up(child)
     child.terminate()
     child.communicate(timeout=60)
     assert "node 'default' is up" in home.log.read_text()
 
 
-def test_only_an_asked_for_level_is_logged(cli: Cli, home: Home) -> None:
-    command = [sys.executable, "-m", "ioa_p2p.cli", "up", "--quiet", "--log-level", "error"]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+def test_only_an_asked_for_level_is_logged(up: Up, cli: Cli, home: Home) -> None:
+    child = up("--quiet", "--log-level", "error")
     assert cli("status", "--wait", "60").code == 0
     child.terminate()
     assert child.communicate(timeout=60)[1] == ""
