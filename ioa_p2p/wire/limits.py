@@ -238,6 +238,6 @@ ADAPTER_CONCURRENCY_MAX = 64  # processes of one agent. Over: UsageError
 ADAPTER_CANCEL_S_MAX = 5.0  # grace before TERM and before KILL: an end within 10 s. Over: UsageError
 ADAPTER_BACKOFF_S_MAX = 30.0  # longest wait before a worker process that keeps dying is started again
 ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Over: Failed
-ATTACHMENT_BYTES_MAX = BLOB_SIZE_MAX  # all files of one task or result. Over: Failed
+ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
