@@ -1,6 +1,6 @@
-"""A bounded load on one device: half a core, 96 MiB of memory, a file that grows; nobody is told.
+"""A bounded load on one device: half a core, 96 MiB of memory, a file that grows to 96 MiB; nobody is told.
 
-    sh -c '"$0" -m examples.load FOLDER & exec "$@"' python ioa-p2p up     the load is a child of the node it burdens
+    sh -c 'python -m examples.load FOLDER & exec ioa-p2p up'     so the load is a child of the node it burdens
 
 It ends by itself with its parent, or after SECONDS_MAX.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 SECONDS_MAX = 120.0
 BUSY_S, IDLE_S = 0.05, 0.05
 MEMORY_BYTES = 96 * 1024 * 1024
-FILE_BYTES_A_ROUND = 16 * 1024
-FILE_BYTES_MAX = 64 * 1024 * 1024
+FILE_BYTES_A_ROUND = 64 * 1024
+FILE_BYTES_MAX = 96 * 1024 * 1024
 
 
 def main(folder: Path) -> None:
