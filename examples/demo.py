@@ -42,6 +42,7 @@ PLACES: dict[str, tuple[str, ...]] = {
 }
 """Node -> its agents: files of examples/devices/."""
 
+PHASES = {"DISCUSSION", "SYNC_ASSIGN", "ASYNC_ASSIGN", "PAUSE", "CONCLUSION"}
 KILLABLE = ("coordinator", "worker", "seed", "asker")
 TASKS_AT_KILL_MIN = 2
 KILL_DELAY_S_MAX = 1.0
@@ -173,6 +174,44 @@ class Demo:
 
     # -- the end
 
+    def figures(self, answer: Event) -> dict[str, Any]:
+        """What this run showed, as one flat object."""
+        report = verdict.keep(answer.get("files", []), self.mesh.folder / "report")
+        text = report.read_text() if report else ""
+        rows = verdict.rows_of(text)
+        samples = verdict.read_samples({device: self.mesh.nodes[device].home for device in DEVICES})
+        figures = {
+            "outcome": answer.get("outcome", answer.get("code", "")),
+            "phases": self.seen.phases,
+            "terms": len(self.seen.coordinators),
+            "stressed": self.stressed,
+            "found": verdict.found_in(text),
+            "killed": self.killed or None,
+            "tasks_running_at_kill": self.tasks_running_at_kill,
+            "devices_reported": len(rows),
+            "figures_match": verdict.figures_match(rows, samples),
+            "tasks_open": self.tasks_open(),
+            "signatures_checked": self.signatures_checked(),
+            "report": str(report) if report else None,
+            "chart": verdict.is_picture(self.mesh.folder / "report" / "chart.png"),
+        }
+        return {"ok": self._is_ok(figures, set(rows)), **figures}
+
+    def _is_ok(self, figures: dict[str, Any], reported: set[str]) -> bool:
+        killed = not self.kill or figures["tasks_running_at_kill"] >= TASKS_AT_KILL_MIN
+        return all(
+            (
+                figures["outcome"] == "concluded",
+                set(figures["phases"]) == PHASES,
+                figures["terms"] >= (2 if self.kill == "coordinator" else 1),
+                figures["found"] == self.stressed,
+                set(DEVICES) - {self.killed} <= reported <= set(DEVICES),
+                figures["figures_match"] and figures["chart"],
+                figures["tasks_open"] == 0,
+                killed,
+            )
+        )
+
     def tasks_open(self) -> int:
         """Tasks no node has closed; workers hear of the end a moment after the asker."""
 
@@ -203,7 +242,7 @@ def main() -> None:
             pids = [node.pid for node in mesh.nodes.values()]
             demo.publish_and_search()
             answer = demo.run()
-            figures = verdict.of(demo, answer) | {"pids": pids}
+            figures = demo.figures(answer) | {"pids": pids}
         except CommandError as fault:
             out.say(f"failed: {fault}; logs are in {folder}")
             sys.exit(1)
