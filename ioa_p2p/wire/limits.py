@@ -183,13 +183,22 @@ TEAM_ID_BYTES = 16  # random: two teams never share one
 TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
 INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
 TERM_MAX = 1 << 48  # ten elections a second would last 900,000 years
+TERM_MAX = 1 << 48
+TERM_MAX = 1 << 48  # ten elections a second would last 900,000 years
+TEAM_ID_BYTES = 16  # random: no two teams meet by chance
+TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
+INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
+TERM_MAX = 1 << 48  # leaves every integer of the wire within 63 bits
 TERM_LEAP_MAX = 1 << 20  # one message cannot burn the number space; more: PeerError('term-leap')
 VOTE_FRAME_BYTES_MAX = 320  # body of 9 fields <= 204 B, header 4, signature 64
 DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still fits a signed frame
-ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES
+ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES  # any signed frame
 DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
 DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
 APPEND_ENTRIES_MAX = 64  # one batch; the rest follows with the next
+APPEND_ENTRIES_MAX = 64
+APPEND_ENTRIES_MAX = 64  # one batch; the rest follows with the next
+APPEND_ENTRIES_MAX = 64  # the follower verifies a batch in a few milliseconds, between two beats
 APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a link frame
 APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
 
