@@ -106,6 +106,11 @@ class Links(Protocol):
         """Queue one frame. False: no link, or the peer's queue is full (counted); never blocks."""
         ...
 
+    def cut(self, peer: bytes, reason: str) -> None:
+        """Close the link to a peer that misbehaves (LinkDown with `reason`). A wanted one is dialled again
+        after the back-off."""
+        ...
+
     async def aclose(self) -> None:
         """Flush what can be flushed within a second, close all links. Idempotent."""
         ...

@@ -2,8 +2,12 @@
 
 typed Struct ── encode ──> bytes        bytes ── decode(type) ──> Struct | PeerError
 any bytes ── read_any ──> plain Python, for people and unknown versions
+
+Both libraries refuse what is nested about 1,000 deep by themselves; free-form values are held to
+`limits.NESTING_MAX`, since whoever walks them later (JSON, prints) recurses too.
 """
 
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgpack  # pyright: ignore[reportMissingTypeStubs]
@@ -15,7 +19,6 @@ from ioa_p2p.wire import limits
 T = TypeVar("T")
 
 _encoder = msgspec.msgpack.Encoder()
-_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=False):
@@ -30,24 +33,44 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes, kind: type[T]) -> T:
     """Strictly typed decode. Raises PeerError('undecodable') for anything but a valid `kind`.
 
-    `kind` may be a union type of tagged Messages.
+    `kind` may be a union type of tagged Messages. A field typed `Any` is not held to the nesting bound
+    here: its Struct does that (`check_nesting` in `__post_init__`).
     """
-    decoder = _decoders.get(kind)
-    if decoder is None:
-        decoder = _decoders[kind] = msgspec.msgpack.Decoder(kind)
     try:
-        return cast(T, decoder.decode(data))
-    except (msgspec.DecodeError, ValueError, RecursionError, OverflowError) as fault:
+        return _decoder(kind).decode(data)
+    except (msgspec.DecodeError, RecursionError) as fault:
         raise PeerError("undecodable", str(fault)[:200]) from None
 
 
 def read_any(data: bytes) -> Any:
     """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
     try:
-        return cast(Any, msgpack).unpackb(
-            data,
-            strict_map_key=False,
-            max_buffer_size=limits.LINK_FRAME_BYTES_MAX,
-        )
-    except (ValueError, msgpack.UnpackException, RecursionError) as fault:
+        value = cast(Any, msgpack).unpackb(data, strict_map_key=False)
+        check_nesting(value)
+    except (ValueError, TypeError, msgpack.UnpackException) as fault:  # TypeError: a map as a map's key
         raise PeerError("undecodable", str(fault)[:200]) from None
+    return value
+
+
+def replace(message: T, **changes: Any) -> T:
+    """A copy with some fields changed. Values are not checked again: they are ours."""
+    return cast(T, msgspec.structs.replace(cast(Any, message), **changes))
+
+
+def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
+    """Raises ValueError if containers stand more than `levels` deep within `value`."""
+    if isinstance(value, dict):
+        inside = [*cast(dict[Any, Any], value).keys(), *cast(dict[Any, Any], value).values()]
+    elif isinstance(value, list | tuple):
+        inside = cast(list[Any], value)
+    else:
+        return
+    if not levels:
+        raise ValueError(f"nested deeper than {limits.NESTING_MAX}")
+    for item in inside:
+        check_nesting(item, levels - 1)
+
+
+@cache
+def _decoder(kind: type[T]) -> msgspec.msgpack.Decoder[T]:
+    return msgspec.msgpack.Decoder(kind)

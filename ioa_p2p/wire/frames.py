@@ -4,6 +4,7 @@ Every signed body is an array whose first element is the signer's key, so the cl
 before anything costs much. Signing and verifying live in `crypto.envelope` alone.
 """
 
+import re
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,7 +14,8 @@ from ioa_p2p.wire import limits
 
 VERSION = 1
 _HEADER = struct.Struct(">BBH")
-_SIGNER_STARTS = (b"\xc4\x20",)  # bin 8 of 32 bytes
+# A non-empty array (fixarray or array 16) whose first element is 32 bytes (bin 8).
+_SIGNED_BODY = re.compile(rb"(?:[\x91-\x9f]|\xdc(?!\x00\x00)..)\xc4\x20(.{32})", re.DOTALL)
 
 
 class Kind(IntEnum):
@@ -53,11 +55,6 @@ class Frame:
     body: bytes
     signature: bytes
     raw: bytes
-
-    @property
-    def signed_part(self) -> bytes:
-        """Header and body as received: what the signature covers after its domain prefix."""
-        return self.raw[: -limits.SIGNATURE_BYTES]
 
 
 def header(kind: Kind, body: bytes) -> bytes:
@@ -99,7 +96,7 @@ def take(data: bytes) -> tuple[Frame, bytes]:
 
 def signer_of(body: bytes) -> bytes:
     """The claimed signer: first element of the body's array. Raises PeerError('no-signer')."""
-    start = 1 if body[:1] and 0x90 <= body[0] <= 0x9F else 3 if body[:1] == b"\xdc" else 0
-    if not start or body[start : start + 2] not in _SIGNER_STARTS or len(body) < start + 34:
+    start = _SIGNED_BODY.match(body)
+    if start is None:
         raise PeerError("no-signer", "a signed body begins with its signer's key")
-    return body[start + 2 : start + 34]
+    return start[1]

@@ -11,8 +11,9 @@ from ioa_p2p.wire import limits
 NodeId = bytes
 """A node is its Ed25519 public key, 32 B."""
 
-_SKILL = re.compile(r"[a-z0-9]+([./-][a-z0-9]+){0,5}")
-_AGENT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+# \A and \Z, for "$" would let a name end in a line break.
+SKILL_PATTERN = r"\A[a-z0-9]+([./-][a-z0-9]+){0,5}\Z"
+AGENT_PATTERN = r"\A[a-z0-9]+(-[a-z0-9]+)*\Z"
 
 
 def blake(data: bytes, size: int = 32) -> bytes:
@@ -22,7 +23,7 @@ def blake(data: bytes, size: int = 32) -> bytes:
 
 def network_id(mesh: str) -> bytes:
     """16 B that bind every signature and datagram to one mesh."""
-    return blake(mesh.encode(), 16)
+    return blake(mesh.encode(), limits.NETWORK_ID_BYTES)
 
 
 def dht_id(node: NodeId) -> bytes:
@@ -43,18 +44,19 @@ def index_key(text: str) -> bytes:
 def pointer_key(index: bytes, depth: int, publisher: bytes) -> bytes:
     """Where a Pointer is stored: index key, depth, and the first `depth` bits of the publisher's DHT id.
 
-    index: 16 B, depth: 0..8 bits, publisher: the publisher's 20 B DHT id (ignored at depth 0).
+    index: 16 B, depth: 0..SHARD_BITS_MAX bits, publisher: the publisher's 20 B DHT id (ignored at depth 0).
     """
+    assert 0 <= depth <= limits.SHARD_BITS_MAX
     shard = publisher[0] >> (8 - depth) if depth else 0
     return blake(b"pointer" + index + bytes([depth, shard]), 20)
 
 
 def is_skill_name(name: str) -> bool:
-    return len(name) <= limits.SKILL_NAME_BYTES_MAX and _SKILL.fullmatch(name) is not None
+    return len(name) <= limits.SKILL_NAME_BYTES_MAX and re.search(SKILL_PATTERN, name) is not None
 
 
 def is_agent_name(name: str) -> bool:
-    return len(name) <= limits.AGENT_NAME_BYTES_MAX and _AGENT.fullmatch(name) is not None
+    return len(name) <= limits.AGENT_NAME_BYTES_MAX and re.search(AGENT_PATTERN, name) is not None
 
 
 def node_text(node: NodeId) -> str:

@@ -2,8 +2,9 @@
 
 # -- identifiers ------------------------------------------------------------------------------------
 NODE_ID_BYTES = 32  # an Ed25519 public key
-SIGNATURE_BYTES = 64
-SKILL_NAME_BYTES_MAX = 64
+NETWORK_ID_BYTES = 16  # BLAKE2b-128 of the mesh's name
+SIGNATURE_BYTES = 64  # an Ed25519 signature
+SKILL_NAME_BYTES_MAX = 64  # ten of the longest still fit a record
 AGENT_NAME_BYTES_MAX = 32  # a pointer must fit 192 B
 
 # -- signed frames ----------------------------------------------------------------------------------
@@ -11,32 +12,106 @@ FRAME_HEADER_BYTES = 4  # version u8, kind u8, length u16be
 FRAME_BODY_BYTES_MAX = 0xFFFF  # what u16 can say; kinds below are tighter. Over: PeerError
 RECORD_BODY_BYTES_MAX = 1_024  # one datagram holds a record and its box
 POINTER_BODY_BYTES_MAX = 192  # a datagram answer holds at least four
-NESTING_MAX = 16  # containers within containers; deeper is refused before decoding
+NESTING_MAX = 16  # containers within containers; people's JSON stays below ten. Deeper: PeerError
 
 # -- records ----------------------------------------------------------------------------------------
-RECORD_ADDRESSES_MAX = 4
-RECORD_SKILLS_MAX = 10
-ADDRESS_BYTES_MAX = 160
-OWNER_CERT_BYTES_MAX = 140
-CARD_BYTES_MAX = 16 * 1024
-CARD_SKILLS_MAX = 64
+# A record holds ten names of 64 B, or four addresses of 160 B, not both in full: the body bound decides.
+RECORD_ADDRESSES_MAX = 4  # two families, one relay, one to spare
+RECORD_SKILLS_MAX = 10  # the card holds the others
+ADDRESS_BYTES_MAX = 160  # a relay address with two peer ids and a DNS name
+ENDPOINT_TEXT_BYTES_MAX = 64  # a full IPv6 address with scope and port
+ENDPOINT_BYTES_MAX = 18  # 16 of IPv6, 2 of port
+FEATURES_MAX = 16  # what one major version may add
+FEATURE_BYTES_MAX = 24  # a word, not a text
+INDEX_MODEL_BYTES_MAX = 32  # name and version of the index model
+SKETCH_BYTES = 64  # an int8 sketch; a pointer must fit 192 B
+SHARD_BITS_MAX = 8  # 256 shards hold a key of more publishers than a mesh of this size has
+OWNER_CERT_BYTES_MAX = 140  # two keys' worth of rights, dates and a signature
+CARD_BYTES_MAX = 16 * 1024  # one link frame with room; a larger card is not fetched
+CARD_SKILLS_MAX = 64  # more is a catalogue, not an agent
 INDEX_KEYS_MAX = 32  # an agent's index keys beyond are cut; `publish` says so
-TTL_S_MIN = 60
-TTL_S_MAX = 86_400
-TTL_S_DEFAULT = 7_200
+TTL_S_MIN = 60  # below, re-issuing would cost more than the talk
+TTL_S_MAX = 86_400  # the longest that the dead are offered
+TTL_S_DEFAULT = 7_200  # re-issued about every 45 minutes
 GONE_EXTRA_TTL_S = 1_200  # a `gone` record outlives what it withdraws
-CLOCK_SKEW_S = 600  # accepted in either direction
-REPUBLISH_TTL_FRACTION = 0.375  # +- 20 %
+CLOCK_SKEW_S = 600  # accepted in either direction: clocks of small devices drift that far
+REPUBLISH_TTL_FRACTION = 0.375  # +- 20 %: two tries fit before a record expires
 
 # -- links ------------------------------------------------------------------------------------------
 LINK_HEADER_BYTES = 5  # length u32be (kind and body), kind u8
 LINK_FRAME_BYTES_MAX = 128 * 1024  # over: the link is closed
-LINK_FEATURES_MAX = 16
+LINK_SOFTWARE_BYTES_MAX = 48  # name and version
+LINK_CERTIFICATE_BYTES_MAX = 256  # an owner's certificate in its frame
 LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
 
+# -- moving bytes (net/) ----------------------------------------------------------------------------
+LINK_HELLO_BYTES_MAX = 2 * 1024  # nothing longer is read before the hello. Over: the link is closed
+LINK_PING_BYTES_MAX = 64  # a pong repeats it. Over: a bad frame
+LINK_BEAT_S = 0.9  # how often every link is looked at; a beat in which nothing was heard sends a ping
+LINK_SILENT_BEATS_MAX = 3  # this many pings in a row unanswered: closed as silent, 3.6-4.5 s after the last byte
+LINK_HELLO_BEATS_MAX = 11  # about 10 s for the hello. Over: closed
+LINK_HELD_BEATS_MAX = 2  # an inbound link waits this long for the outcome of our own dial to the same peer
+LINK_STALL_BEATS_MAX = 11  # about 10 s in which not one queued byte could be written: closed, the logs repair
+LINK_STEADY_S = 10.0  # a link that stood shorter counts as a failed dial, or accept-and-cut would spin
+LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
+LINK_BACKOFF_S_MAX = 60.0
+LINK_QUEUE_BYTES_MAX = 4 * 1024 * 1024  # per link, outbound. Full: `send` says False and counts
+LINK_QUEUE_FRAMES_MAX = 8 * 1024  # per link, outbound: small frames cost more than their bytes
+LINK_WRITE_BYTES_MAX = 256 * 1024  # one write, so that a pong waits for no more than this
+LINK_INBOX_BYTES_MAX = 4 * 1024 * 1024  # all links, inbound. Full: no window credit until the node has read
+LINK_WANTS_MAX = 256  # peers we try to stay linked to. Over: ignored and counted
+LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused and counted
+LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
+LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
+DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
+# -- node and its local control ---------------------------------------------------------------------
+MESH_NAME_BYTES_MAX = 64  # a name people type
+SEEDS_MAX = 64  # every seed is asked at start and again for ever
+ALLOW_MAX = 1_024  # longer lists need grants, not a list
+CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
+CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
+CONTROL_BACKLOG_BYTES_MAX = 4 * 1024 * 1024  # unread by a client that stopped reading; over: it is cut off
+CONTROL_CLIENTS_MAX = 64  # more are told busy
+CONTROL_REQUEST_WAIT_S = 10.0  # a client that says nothing for longer is cut off
+CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 104 on macOS
+# -- storage ----------------------------------------------------------------------------------------
+STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
+
+# -- adapters ---------------------------------------------------------------------------------------
+# -- team channel (gossip) --------------------------------------------------------------------------
+CHAT_BODY_BYTES_MAX = 60 * 1024  # with 64 seen marks it still fits a signed frame; larger things are blobs
+CHAT_KIND_BYTES_MAX = 24
+CHAT_MEMBERS_MAX = 64  # the largest team a config may allow; a longer frontier is undecodable
+CHAT_PUSH_ALL_MAX = 16  # teams up to this size are pushed to whole
+CHAT_PUSH_SOME = 6  # larger ones: so many random members, digests to the rest
+CHAT_UNANSWERED_MAX = 512  # entries beyond a member's last word: no more pushes, it is "behind" and pulls
+CHAT_AHEAD_MAX = 64  # entries of one author held while an earlier one is missing; over: dropped, pulled later
+CHAT_WAITING_MAX = 256  # entries of one author that wait for what they had seen; over: dropped, pulled later
+CHAT_TAIL_ENTRIES = 256  # newest entries of one author kept in memory; older ones are read from disk
+CHAT_TAIL_BYTES = 1024 * 1024  # likewise
+CHAT_BLOCK_ENTRIES = 64  # rows of one storage space, so that an old range is a short read
+CHAT_WANT_ENTRIES_MAX = 128  # one answer; the asker asks again
+CHAT_WANT_BYTES_MAX = 1024 * 1024  # likewise
+CHAT_BATCH_BYTES_MAX = 96 * 1024  # entries back to back in one link frame
+CHAT_MARKS_MAX = 256  # marks in one Held; the rest go in the next
+CHAT_GAP_S = 60.0  # a gap that nobody could fill for so long counts as met
+CHAT_TELL_S = 30.0  # frontier exchange, +- 10 %
+CHAT_TELL_AGAIN_S = 2.0  # least time between two frontiers that answer the same member
+CHAT_ANSWER_S = 2.0  # a want without progress for so long is asked of another, then doubled
+CHAT_ANSWER_S_MAX = 30.0
+CHAT_HELD_S = 0.05  # acknowledgements gather for so long
+CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
+BLOB_BYTES_MAX = 16 * 1024 * 1024
+BLOB_CHUNK_BYTES = 60 * 1024
+BLOB_CHUNKS_MAX = -(-BLOB_BYTES_MAX // BLOB_CHUNK_BYTES)  # their hashes fit one link frame
+BLOB_FETCHES_MAX = 4  # fetched at once; more wait
+BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
+BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
+BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
+BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
 # -- decision log and election ----------------------------------------------------------------------
 TEAM_ID_BYTES = 16
 TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate

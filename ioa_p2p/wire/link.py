@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.records import Sequence
+from ioa_p2p.wire.records import Addresses, EndpointText, Features, Sequence
 
 PROTOCOL = "/ioa/link/1"
 VERSION = 1
@@ -37,13 +37,10 @@ class Hello(Message, frozen=True):
     """
 
     version: Annotated[int, Meta(ge=0, le=255)]
-    network: Annotated[bytes, Meta(min_length=16, max_length=16)]
+    network: Annotated[bytes, Meta(min_length=limits.NETWORK_ID_BYTES, max_length=limits.NETWORK_ID_BYTES)]
     boot: Sequence
-    software: Annotated[str, Meta(max_length=48)] = ""
-    features: Annotated[tuple[Annotated[str, Meta(max_length=24)], ...], Meta(max_length=limits.LINK_FEATURES_MAX)] = ()
-    addresses: Annotated[
-        tuple[Annotated[str, Meta(max_length=limits.ADDRESS_BYTES_MAX)], ...],
-        Meta(max_length=limits.RECORD_ADDRESSES_MAX),
-    ] = ()
-    endpoint: Annotated[str, Meta(max_length=64)] = ""
-    certificate: Annotated[bytes, Meta(max_length=256)] = b""
+    software: Annotated[str, Meta(pattern=r"\A[ -~]*\Z", max_length=limits.LINK_SOFTWARE_BYTES_MAX)] = ""
+    features: Features = ()
+    addresses: Addresses = ()
+    endpoint: EndpointText = ""
+    certificate: Annotated[bytes, Meta(max_length=limits.LINK_CERTIFICATE_BYTES_MAX)] = b""

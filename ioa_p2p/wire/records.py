@@ -8,17 +8,21 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ioa_p2p.wire import limits
-from ioa_p2p.wire.codec import Message
+from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.codec import Message, check_nesting
 
 NodeKey = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
-AgentName = Annotated[str, Meta(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=limits.AGENT_NAME_BYTES_MAX)]
-SkillName = Annotated[
-    str,
-    Meta(pattern=r"^[a-z0-9]+([./-][a-z0-9]+){0,5}$", max_length=limits.SKILL_NAME_BYTES_MAX),
-]
-Address = Annotated[str, Meta(max_length=limits.ADDRESS_BYTES_MAX)]
+AgentName = Annotated[str, Meta(pattern=ids.AGENT_PATTERN, max_length=limits.AGENT_NAME_BYTES_MAX)]
+SkillName = Annotated[str, Meta(pattern=ids.SKILL_PATTERN, max_length=limits.SKILL_NAME_BYTES_MAX)]
+
+# Visible ASCII alone: what a stranger writes here is shown on terminals and compared as bytes.
+VISIBLE = r"\A[!-~]*\Z"
+Address = Annotated[str, Meta(pattern=VISIBLE, max_length=limits.ADDRESS_BYTES_MAX)]
+Addresses = Annotated[tuple[Address, ...], Meta(max_length=limits.RECORD_ADDRESSES_MAX)]
+EndpointText = Annotated[str, Meta(pattern=VISIBLE, max_length=limits.ENDPOINT_TEXT_BYTES_MAX)]
+Feature = Annotated[str, Meta(pattern=VISIBLE, max_length=limits.FEATURE_BYTES_MAX)]
+Features = Annotated[tuple[Feature, ...], Meta(max_length=limits.FEATURES_MAX)]
 Sequence = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Wall = Annotated[int, Meta(ge=0, le=(1 << 40) - 1)]
 Ttl = Annotated[int, Meta(ge=limits.TTL_S_MIN, le=limits.TTL_S_MAX + limits.GONE_EXTRA_TTL_S)]
@@ -48,11 +52,11 @@ class AgentRecord(RecordHead, frozen=True):
 
     gone: bool
     boot: Sequence
-    addresses: Annotated[tuple[Address, ...], Meta(max_length=limits.RECORD_ADDRESSES_MAX)]
-    endpoint: Annotated[str, Meta(max_length=64)]
+    addresses: Addresses
+    endpoint: EndpointText
     skills: Annotated[tuple[SkillName, ...], Meta(max_length=limits.RECORD_SKILLS_MAX)]
-    features: Annotated[tuple[Annotated[str, Meta(max_length=24)], ...], Meta(max_length=limits.LINK_FEATURES_MAX)]
-    index_model: Annotated[str, Meta(max_length=32)]
+    features: Features
+    index_model: Annotated[str, Meta(pattern=VISIBLE, max_length=limits.INDEX_MODEL_BYTES_MAX)]
     card: Hash
     owner_cert: Annotated[bytes, Meta(max_length=limits.OWNER_CERT_BYTES_MAX)] = b""
 
@@ -65,9 +69,9 @@ class Pointer(RecordHead, frozen=True):
     """
 
     index: Annotated[bytes, Meta(min_length=16, max_length=16)]
-    depth: Annotated[int, Meta(ge=0, le=8)]
-    sketch: Annotated[bytes, Meta(max_length=64)]
-    endpoint: Annotated[bytes, Meta(max_length=18)]
+    depth: Annotated[int, Meta(ge=0, le=limits.SHARD_BITS_MAX)]
+    sketch: Annotated[bytes, Meta(max_length=limits.SKETCH_BYTES)]
+    endpoint: Annotated[bytes, Meta(max_length=limits.ENDPOINT_BYTES_MAX)]
 
 
 Text = Annotated[str, Meta(max_length=2_000)]
@@ -90,6 +94,9 @@ class Skill(msgspec.Struct, frozen=True, omit_defaults=True):
     effect: EffectClass = "pure"
     input_schema: dict[str, Any] = {}
     output_schema: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        check_nesting((self.input_schema, self.output_schema))
 
 
 class Card(msgspec.Struct, frozen=True, omit_defaults=True):

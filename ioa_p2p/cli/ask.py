@@ -1,0 +1,69 @@
+"""`ioa-p2p ask`: give the mesh a goal, watch the team work, read the answer."""
+
+import time
+from typing import Any
+
+import click
+
+from ioa_p2p.cli.here import Here, node_command
+from ioa_p2p.errors import UsageError
+
+SECOND_CTRL_C_S = 2.0
+
+
+@node_command()
+@click.argument("goal", required=False)
+@click.option("--timeout", "timeout_s", type=click.FloatRange(1, 86_400), default=600.0, show_default=True,
+              help="Seconds the team has.")  # fmt: skip
+@click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
+@click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")
+def command(here: Here, goal: str | None, timeout_s: float, detach: bool, resume: bool) -> int:
+    """Give the mesh GOAL, watch the team that forms, print its answer. Ctrl-C once detaches, twice cancels."""
+    if not (goal or resume):
+        raise UsageError("no-goal", "say what to do", '`ioa-p2p ask "How are my devices doing?"`')
+    if resume:
+        return _watch(here, "resume", {"team": goal} if goal else {}, timeout_s)
+    return _watch(here, "ask", {"goal": goal, "timeout_s": timeout_s, "detach": detach}, timeout_s)
+
+
+def _watch(here: Here, verb: str, args: dict[str, Any], timeout_s: float) -> int:
+    from ioa_p2p.cli.progress import Progress
+    from ioa_p2p.cli.stream import events
+
+    progress = Progress(here.out)
+    try:
+        result = events(here.call(verb, args, wait_s=timeout_s + 60.0), progress.show)
+    except KeyboardInterrupt:
+        progress.end()
+        return _interrupted(here, progress.team)
+    progress.end()
+    here.out.result(result, answer_text(result))
+    return _exit_code(result)
+
+
+def _interrupted(here: Here, team: str) -> int:
+    """Once: the team goes on without us. Twice: it is cancelled."""
+    try:
+        here.out.event({"kind": "detaching", "team": team})
+        here.out.say(f"detaching; the team goes on. Ctrl-C within {SECOND_CTRL_C_S:.0f} s cancels it")
+        time.sleep(SECOND_CTRL_C_S)
+    except KeyboardInterrupt:
+        here.out.result(here.ask("cancel", {"team": team}), f"team {team} cancelled")
+        return 130
+    here.out.result({"team": team, "outcome": "detached"}, f"watch again with `ioa-p2p ask --resume {team}`")
+    return 130
+
+
+def answer_text(result: dict[str, Any]) -> str:
+    """The answer, its files and who did what, for people."""
+    lines = [str(result.get("answer", "")) or f"team {result['team']}: {result['outcome']}"]
+    lines += [f"file     {file['path']}" for file in result.get("files", [])]
+    lines += [
+        f"credit   {credit['agent']}@{credit['node'][:8]}: {credit['skill']} x{credit.get('tasks', 1)}"
+        for credit in result.get("credits", [])
+    ]
+    return "\n".join(lines)
+
+
+def _exit_code(result: dict[str, Any]) -> int:
+    return {"concluded": 0, "detached": 0, "expired": 4}.get(result["outcome"], 1)

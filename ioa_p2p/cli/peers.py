@@ -1,0 +1,16 @@
+"""`ioa-p2p peers`: the neighbours this node has links to."""
+
+from ioa_p2p.cli.here import Here, node_command
+
+
+@node_command()
+def command(here: Here) -> None:
+    """The neighbours."""
+    from ioa_p2p.cli.output import columns
+
+    answer = here.ask("peers")
+    rows = [
+        (peer["node"], peer.get("address", ""), "out" if peer.get("outbound") else "in", peer.get("software", ""))
+        for peer in answer["peers"]
+    ]
+    here.out.result(answer, columns(("NODE", "ADDRESS", "DIALLED", "SOFTWARE"), rows))

@@ -1,0 +1,98 @@
+"""A team at work, told line by line: what the events of `ask` and `resume` mean to a reader.
+
+event ──> Progress.show ──> one line when something changed (stderr)
+                        └─> one redrawn line with the running tasks' bars, on a terminal only
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ioa_p2p.cli.output import Output
+
+BAR_CELLS = 10
+OPEN_STATES = frozenset({"offered", "accepted", "running"})
+Event = Mapping[str, Any]
+
+
+class Progress:
+    """names: node id -> a name people know; others are shown by their first eight letters."""
+
+    def __init__(self, out: Output, names: Mapping[str, str] | None = None) -> None:
+        self.team = ""
+        self._out = out
+        self._names = names or {}
+        self._started = time.monotonic()
+        self._phase = ""
+        self._coordinator = ""
+        self._tasks: dict[str, Event] = {}
+
+    def show(self, event: Event) -> None:
+        self.team = event.get("team") or self.team  # before it is told: Ctrl-C may come at once
+        self._out.event(event)
+        line = self._line(event)
+        if line:
+            self._out.redraw("")
+            self._out.say(f"{time.monotonic() - self._started:6.1f} s  {line}")
+        self._out.redraw(self._now())
+
+    def end(self) -> None:
+        self._out.redraw("")
+
+    def _line(self, event: Event) -> str:
+        """The sentence for one event; empty when nothing a reader wants to know changed."""
+        tell: dict[str, Callable[[Event], str]] = {
+            "started": lambda e: f"team      {e['team'][:8]}: {e['goal']}",
+            "found": lambda e: f"found     {self.who(e)} can {' '.join(e['skills'])}",
+            "bid": lambda e: (
+                f"bid       {self.who(e)} {'is willing' if e['willing'] else 'declines'}, load {e['load']:.2f}"
+            ),
+            "roster": lambda e: f"roster    {len(e['members'])} members: {', '.join(map(self.who, e['members']))}",
+            "elected": self._elected,
+            "phase": self._entered,
+            "said": lambda e: f"said      {e['who']}: {e['text']}",
+            "task": self._task,
+            "concluded": lambda e: f"concluded {e['outcome']}",
+        }
+        return tell.get(event["kind"], lambda _: "")(event)
+
+    def who(self, event: Event) -> str:
+        """agent@node."""
+        return f"{event['agent']}@{self.node(event['node'])}"
+
+    def node(self, node: str) -> str:
+        return self._names.get(node, node[:8])
+
+    def _elected(self, event: Event) -> str:
+        self._coordinator = self.node(event["coordinator"])
+        return (
+            f"elected   {self._coordinator} leads term {event['term']} with {event['votes']} of {event['voters']} votes"
+        )
+
+    def _entered(self, event: Event) -> str:
+        changed, self._phase = event["phase"] != self._phase, event["phase"]
+        return f"phase     {self._phase}" if changed else ""
+
+    def _task(self, event: Event) -> str:
+        before = self._tasks.get(event["task"], {})
+        self._tasks[event["task"]] = event
+        if (before.get("state"), before.get("attempt")) == (event["state"], event["attempt"]):
+            return ""
+        again = f" (attempt {event['attempt']})" if event["attempt"] > 1 else ""
+        note = f": {event['note']}" if event.get("note") else ""
+        return f"task      {event['task'][:6]} {event['skill']} by {self.who(event)} {event['state']}{again}{note}"
+
+    def _now(self) -> str:
+        """The redrawn line: phase, coordinator, bars of what runs."""
+        running = [task for task in self._tasks.values() if task["state"] in OPEN_STATES]
+        bars = "  ".join(f"{task['skill']} {bar(task.get('fraction'))}" for task in running[:3])
+        more = f" +{len(running) - 3}" if len(running) > 3 else ""
+        return f"[{self._phase or 'forming'}] {self._coordinator}  {bars}{more}"
+
+
+def bar(fraction: float | None) -> str:
+    """fraction: 0..1, None when unknown."""
+    if fraction is None:
+        return "·" * BAR_CELLS
+    full = round(min(max(fraction, 0.0), 1.0) * BAR_CELLS)
+    return "█" * full + "░" * (BAR_CELLS - full)

@@ -1,0 +1,51 @@
+"""`ioa-p2p team`: the teams this node takes part in."""
+
+from typing import Any
+
+import click
+
+from ioa_p2p.cli.here import Here, node_command
+
+
+@click.group()
+def command() -> None:
+    """The teams this node takes part in."""
+
+
+@node_command(command, name="list")
+def list_teams(here: Here) -> None:
+    """All teams, newest first."""
+    from ioa_p2p.cli.output import columns
+
+    answer = here.ask("teams")
+    rows = [
+        (team["team"], team["phase"], team["term"], team["tasks_open"], team["goal"][:60]) for team in answer["teams"]
+    ]
+    here.out.result(answer, columns(("TEAM", "PHASE", "TERM", "OPEN", "GOAL"), rows))
+
+
+@node_command(command, name="show")
+@click.argument("team")
+def show(here: Here, team: str) -> None:
+    """One team: goal, members, coordinator, tasks, what was said and decided."""
+    answer = here.ask("team", {"team": team})
+    here.out.result(answer, _text(answer))
+
+
+@node_command(command, name="cancel")
+@click.argument("team")
+def cancel(here: Here, team: str) -> None:
+    """End a team's work; its running tasks are cancelled first."""
+    here.out.result(here.ask("cancel", {"team": team}), f"team {team}: cancel is under way")
+
+
+def _text(team: dict[str, Any]) -> str:
+    from ioa_p2p.cli.output import columns, pairs
+
+    rest = {key: value for key, value in team.items() if key not in ("members", "tasks", "chat", "history")}
+    parts = [pairs(rest)]
+    parts.append(columns(("MEMBER", "NODE"), [(member["agent"], member["node"]) for member in team.get("members", [])]))
+    tasks = [(task["task"], task["skill"], task["state"], task["agent"]) for task in team.get("tasks", [])]
+    parts.append(columns(("TASK", "SKILL", "STATE", "AGENT"), tasks))
+    parts.append("\n".join(f"{line['who']}: {line['text']}" for line in team.get("chat", [])))
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,79 @@
+"""What a node may ask of the gossip machine."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChannel:
+    """Join a team's channel, or change its members. Survives restarts until CloseChannel.
+
+    members: node keys, ours included. Raises UsageError('bad-members').
+    """
+
+    team: bytes
+    members: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseChannel:
+    """Leave a channel. What was said stays on disk. Unknown teams are ignored."""
+
+    team: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Append a line to our chain. kind: what the body is ("text"), <= 24 B. body: <= 60 KiB.
+
+    Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked'.
+    """
+
+    team: bytes
+    kind: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPeer:
+    """The link to `node` went up or down."""
+
+    node: bytes
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """The machine slept or the network changed: compare frontiers at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetDecisions:
+    """The decision log's head, told to members in the frontier; opaque here, <= 64 B."""
+
+    team: bytes
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutBlob:
+    """Keep `data` (<= 16 MiB) and serve it to members. `gossip.blobs.name_of(data)` gives its hash."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GetBlob:
+    """Fetch a blob from any member of `team` that has it. Ends in BlobHave or BlobMissing."""
+
+    team: bytes
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DropBlob:
+    """Delete a blob, or stop fetching it."""
+
+    hash: bytes
+
+
+Command = OpenChannel | CloseChannel | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob | DropBlob

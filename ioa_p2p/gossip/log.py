@@ -1,0 +1,166 @@
+"""One author's chain: entries 1, 2, 3... each naming the hash of the one before.
+
+    frame, digest ── judge ──> KNOWN | NEXT | AHEAD | FORK | IGNORED      (nothing changes yet)
+    NEXT  ── append ──> head moves, [Save]         AHEAD ── keep_ahead ──> waits in memory for the gap to close
+    FORK  ── freeze ──> counts up to the last common entry, for good
+
+On disk: rows `seq u64be -> whole frame` in spaces of 64 rows ("chat/<team>/<author>/<block>"), so that neither a
+restart nor an old range reads more than it needs. In memory: 8 B a seq (to know copies and forks) and a short tail.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum, auto
+from itertools import count
+
+from ioa_p2p.effects import Rows, Save
+from ioa_p2p.errors import PeerError
+from ioa_p2p.wire import codec, frames, limits
+from ioa_p2p.wire.gossip import FIRST_PREVIOUS, HASH_SHORT_BYTES, Entry
+from ioa_p2p.wire.ids import blake
+
+
+class Judgement(Enum):
+    """Where an entry stands against the chain, before its signature is checked."""
+
+    KNOWN = auto()
+    NEXT = auto()
+    AHEAD = auto()
+    FORK = auto()
+    IGNORED = auto()
+
+
+class Chain:
+    """One author's entries of one team. `head` is the last seq without holes, 0 when empty."""
+
+    def __init__(self, team: bytes, author: bytes, rows: Rows) -> None:
+        self.head = 0
+        self.frozen: int | None = None
+        self.evidence: tuple[bytes, ...] = ()
+        self.lost = 0  # how far the chain is known to have been
+        self._space = f"chat/{team.hex()}/{author.hex()}"
+        self._rows = rows
+        self._head_hash = FIRST_PREVIOUS
+        self._shorts = bytearray(HASH_SHORT_BYTES)
+        self._tail: deque[bytes] = deque()
+        self._tail_bytes = 0
+        self._ahead: dict[int, tuple[bytes, bytes, Entry]] = {}
+
+    @property
+    def counts_to(self) -> int:
+        """The last seq that counts: the head, or where the author's fork begins."""
+        return self.head if self.frozen is None else self.frozen
+
+    @property
+    def previous(self) -> bytes:
+        """What the author's next entry must name."""
+        return self._head_hash
+
+    @property
+    def gap(self) -> int | None:
+        """The first seq that is held beyond a hole, or None."""
+        return min(self._ahead) if self._ahead else None
+
+    def short(self, seq: int) -> bytes:
+        """First 8 B of the hash of entry `seq` <= head; zeros for 0."""
+        return bytes(self._shorts[seq * HASH_SHORT_BYTES : (seq + 1) * HASH_SHORT_BYTES])
+
+    # -- growing
+
+    def judge(self, entry: Entry, digest: bytes) -> Judgement:
+        """Cheap: compares numbers and hashes, changes nothing."""
+        seq, limit = entry.seq, self.counts_to
+        if seq <= limit:
+            return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
+        if seq == limit + 1:
+            if entry.previous[:HASH_SHORT_BYTES] != self.short(limit):
+                return Judgement.FORK
+            return Judgement.NEXT if self.frozen is None else Judgement.IGNORED
+        if self.frozen is not None or seq > self.head + limits.CHAT_AHEAD_MAX:
+            return Judgement.IGNORED
+        ahead = self._ahead.get(seq)
+        return Judgement.KNOWN if ahead and ahead[1] == digest else Judgement.AHEAD
+
+    def append(self, raw: bytes, digest: bytes) -> Save:
+        """The entry after the head; judged and verified, or our own."""
+        self._extend(raw, digest)
+        return Save(self._block(self.head), self.head.to_bytes(8), raw)
+
+    def keep_ahead(self, raw: bytes, digest: bytes, entry: Entry) -> None:
+        """A verified entry beyond a hole. Of two with one seq the newer stays: the links decide later."""
+        self._ahead[entry.seq] = raw, digest, entry
+        self.lost = max(self.lost, entry.seq)
+
+    def take_ahead(self) -> tuple[bytes, bytes, Entry] | None:
+        """The entry kept for head + 1, if there is one."""
+        return self._ahead.pop(self.head + 1, None)
+
+    def _extend(self, raw: bytes, digest: bytes) -> None:
+        self.head += 1
+        self._head_hash = digest
+        self._shorts += digest[:HASH_SHORT_BYTES]
+        self._tail.append(raw)
+        self._tail_bytes += len(raw)
+        while len(self._tail) > limits.CHAT_TAIL_ENTRIES or self._tail_bytes > limits.CHAT_TAIL_BYTES:
+            self._tail_bytes -= len(self._tail.popleft())
+
+    # -- forks
+
+    def fork_seq(self, entry: Entry) -> int:
+        """The seq at which a forking entry shows two histories: its own, or that before it."""
+        before = entry.seq - 1
+        same = before <= self.head and entry.previous[:HASH_SHORT_BYTES] == self.short(before)
+        return entry.seq if same or before == 0 else before
+
+    def freeze(self, conflict: int, evidence: bytes) -> Save:
+        """Count only up to the entry before `conflict` from now on. evidence: the forking frame."""
+        self._ahead.clear()
+        ours = next(iter(self.frames(conflict, conflict)), b"")
+        self.frozen, self.evidence = conflict - 1, tuple(frame for frame in (ours, evidence) if frame)
+        return Save(f"{self._space}/fork", b"", codec.encode((self.frozen, self.evidence)))
+
+    # -- reading
+
+    def frames(self, first: int, last: int) -> Iterator[bytes]:
+        """Whole frames first..last, as far as they are held; the tail from memory, older ones from disk."""
+        last = min(last, self.head)
+        tail_first = self.head - len(self._tail) + 1
+        for seq, raw in self._saved(first, min(last, tail_first - 1)):
+            if first <= seq <= last:
+                yield raw
+        for seq in range(max(first, tail_first), last + 1):
+            yield self._tail[seq - tail_first]
+
+    def load(self) -> Iterator[Entry]:
+        """Read the chain back from disk, entry by entry, links checked. Stops at the first damaged row:
+        the rest is pulled again from others; `lost` tells how far the chain had been."""
+        for seq, raw in self._saved(1, None):
+            entry = None if self.lost else self._reread(seq, raw)
+            if entry is None:
+                self.lost = max(seq, self.lost)
+            else:
+                self._extend(raw, blake(raw))
+                yield entry
+        for _, value in self._rows(f"{self._space}/fork"):
+            self.frozen, self.evidence = codec.decode(value, tuple[int, tuple[bytes, ...]])
+
+    def _reread(self, seq: int, raw: bytes) -> Entry | None:
+        try:
+            entry = codec.decode(frames.parse(raw).body, Entry)
+        except PeerError:
+            return None
+        return (
+            entry if (entry.seq, entry.previous) == (self.head + 1, self._head_hash) == (seq, entry.previous) else None
+        )
+
+    def _saved(self, first: int, last: int | None) -> Iterator[tuple[int, bytes]]:
+        if last is not None and first > last:
+            return
+        for block in count(first // limits.CHAT_BLOCK_ENTRIES):
+            rows = self._rows(self._block(block * limits.CHAT_BLOCK_ENTRIES))
+            yield from ((int.from_bytes(key), raw) for key, raw in rows)
+            if not rows or (last is not None and last < (block + 1) * limits.CHAT_BLOCK_ENTRIES):
+                return
+
+    def _block(self, seq: int) -> str:
+        return f"{self._space}/{seq // limits.CHAT_BLOCK_ENTRIES:x}"

@@ -1,0 +1,186 @@
+"""The gossip machine of a node: all its team channels and its blobs. Pure.
+
+    Entries | Frontier | Want | Held ──> the team's Channel ──┐
+    BlobWant | BlobPiece | BlobNone ───> Blobs ───────────────┼──> Save, Send, SetTimer, Emit
+    OpenChannel | Say | LinkPeer | .. ──> one of them ─────────┘
+
+On disk: "chat" team -> members, the channels that are open; chains and blobs as log.py and blobs.py say.
+`rows` is kept and read again when old entries or blob pieces are served, so that they need not stay in memory.
+"""
+
+import random
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.gossip.blobs import Blobs
+from ioa_p2p.gossip.channel import Channel
+from ioa_p2p.gossip.commands import (
+    CloseChannel,
+    Command,
+    DropBlob,
+    GetBlob,
+    LinkPeer,
+    OpenChannel,
+    PutBlob,
+    Say,
+    SetDecisions,
+    Wake,
+)
+from ioa_p2p.gossip.events import Refused
+from ioa_p2p.wire import codec, frames, limits
+from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.gossip import (
+    BlobNone,
+    BlobPiece,
+    BlobWant,
+    Entries,
+    Entry,
+    Frontier,
+    GossipMessage,
+    Held,
+    Want,
+    split,
+)
+
+_OPEN = "chat"
+
+
+class GossipMachine:
+    """key: this node's. network: 16 B of the mesh. rows: what was saved. rng: dice for peers and timers."""
+
+    def __init__(self, key: NodeKey, network: bytes, rows: Rows, rng: random.Random) -> None:
+        self._key, self._network, self._rows, self._rng = key, network, rows, rng
+        self._channels: dict[bytes, Channel] = {}
+        self._links: dict[bytes, None] = {}
+        self._blobs = Blobs(rows, rng, self._peers_of)
+
+    def start(self, now: Now) -> list[Effect]:
+        """Go on with every channel that was open."""
+        effects: list[Effect] = []
+        for team, members in self._rows(_OPEN):
+            effects += self._open(now, team, codec.decode(members, tuple[bytes, ...]))
+        return effects
+
+    # -- messages
+
+    def handle_message(self, now: Now, peer: bytes, message: GossipMessage) -> list[Effect]:
+        """A `wire.gossip` message from a link neighbour. Raises PeerError; a fault within a batch of entries ends
+        the batch and is told as `Refused`, since the entries before it count."""
+        if isinstance(message, Entries):
+            return self._entries(now, peer, message.raw)
+        channel = self._channel(peer, message.team)
+        if isinstance(message, Held):
+            return channel.held(now, peer, message)
+        if isinstance(message, Frontier):
+            return channel.frontier(now, peer, message)
+        if isinstance(message, Want):
+            return channel.want(peer, message)
+        return self._blob(now, peer, message)
+
+    def _blob(self, now: Now, peer: bytes, message: BlobWant | BlobPiece | BlobNone) -> list[Effect]:
+        if isinstance(message, BlobWant):
+            return self._blobs.want(peer, message)
+        if isinstance(message, BlobPiece):
+            return self._blobs.piece(now, message)
+        return self._blobs.none(now, peer, message)
+
+    def _entries(self, now: Now, peer: bytes, raw: bytes) -> list[Effect]:
+        effects: list[Effect] = []
+        try:
+            for one in split(raw):
+                effects += self._entry(now, peer, one)
+        except PeerError as fault:
+            if not effects:
+                raise
+            effects.append(Emit(Refused(peer, fault.code)))
+        return effects
+
+    def _entry(self, now: Now, peer: bytes, raw: bytes) -> list[Effect]:
+        frame = frames.parse(raw)
+        if frame.kind is not Kind.LOG:
+            raise PeerError("wrong-kind", f"{frame.kind.name.lower()} among chat entries")
+        entry = codec.decode(frame.body, Entry)
+        return self._channel(peer, entry.team).accept(now, peer, frame, entry)
+
+    def _channel(self, peer: bytes, team: bytes) -> Channel:
+        channel = self._channels.get(team)
+        if channel is None:
+            raise PeerError("unknown-team", "no such channel is open here")
+        if peer not in channel.members:
+            raise PeerError("not-a-member", "only members speak in a channel")
+        return channel
+
+    # -- timers
+
+    def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        """name: "blobs", or "<what>/<team hex>"; a timer of a channel that was closed is ignored."""
+        if name == "blobs":
+            return self._blobs.handle_timer(now)
+        what, _, team = name.partition("/")
+        channel = self._channels.get(bytes.fromhex(team))
+        return channel.handle_timer(now, what) if channel else []
+
+    # -- commands
+
+    def handle_command(self, now: Now, command: Command) -> list[Effect]:
+        """One of `gossip.commands`. Raises UsageError."""
+        match command:
+            case Say(team, kind, body):
+                return self._of(team).say(now, kind, body)
+            case LinkPeer(node, up):
+                return self._link(now, node, up)
+            case OpenChannel(team, members):
+                return self._join(now, team, members)
+            case CloseChannel(team):
+                return [] if self._channels.pop(team, None) is None else [Save(_OPEN, team, None)]
+            case SetDecisions(team, head):
+                self._of(team).decisions = head
+                return []
+            case GetBlob(team, name):
+                return self._blobs.get(now, self._of(team).team, name)
+            case PutBlob(data):
+                return self._blobs.put(data)
+            case DropBlob(name):
+                return self._blobs.drop(name)
+            case Wake():
+                return [effect for channel in self._channels.values() for effect in channel.wake(now)]
+
+    def _of(self, team: bytes) -> Channel:
+        channel = self._channels.get(team)
+        if channel is None:
+            raise UsageError("unknown-team", f"no channel is open for team {team.hex()}", "open it first")
+        return channel
+
+    def _join(self, now: Now, team: bytes, members: tuple[bytes, ...]) -> list[Effect]:
+        unique = tuple(sorted(set(members)))
+        if self._key.node not in unique or len(unique) > limits.CHAT_MEMBERS_MAX:
+            raise UsageError("bad-members", f"{len(unique)} members", "name at most 64, this node among them")
+        channel = self._channels.get(team)
+        if channel and unique == tuple(sorted(channel.members)):
+            return []
+        save = Save(_OPEN, team, codec.encode(unique))
+        return [save, *(channel.change(now, unique, self._links) if channel else self._open(now, team, unique))]
+
+    def _open(self, now: Now, team: bytes, members: tuple[bytes, ...]) -> list[Effect]:
+        channel = Channel(team, members, self._key, self._network, self._rows, self._rng)
+        self._channels[team] = channel
+        return channel.open(now, self._links)
+
+    def _link(self, now: Now, node: bytes, up: bool) -> list[Effect]:
+        if up:
+            self._links[node] = None
+        else:
+            self._links.pop(node, None)
+        effects: list[Effect] = []
+        for channel in self._channels.values():
+            if node in channel.members:
+                effects += channel.relink(now, self._links)
+        return effects + self._blobs.relink(now, node, up)
+
+    def _peers_of(self, team: bytes) -> tuple[tuple[bytes, ...], int]:
+        """Members with a live link, and how many other members there are."""
+        channel = self._channels.get(team)
+        if channel is None:
+            return (), 0
+        return tuple(member for member in channel.members if member in self._links), len(channel.members) - 1

@@ -1,0 +1,212 @@
+"""Storage on one SQLite file: WAL, synchronous=FULL, one transaction a group.
+
+    commit([Save, ...]) ── BEGIN IMMEDIATE, put and delete, COMMIT (one fsync) ──> durable, or StorageError
+
+One table, `rows(space, key, value)`. The schema version stands in `user_version`. The file is held exclusively
+while it is open, so two nodes never write the same votes.
+
+Threads: any one thread at a time. The owner (the node's storage thread) serialises the calls.
+Source: https://sqlite.org/wal.html, https://sqlite.org/rescode.html
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import sqlite3
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ioa_p2p.effects import Save
+from ioa_p2p.errors import StorageError
+from ioa_p2p.wire import limits
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x696F6131  # "ioa1" in the file's header: not just anybody's database
+
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE rows (space TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (space, key)) WITHOUT ROWID;
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
+_PUT = "INSERT INTO rows VALUES (?, ?, ?) ON CONFLICT (space, key) DO UPDATE SET value = excluded.value"
+_DELETE = "DELETE FROM rows WHERE space = ? AND key = ?"
+
+
+class SqliteStorage:
+    """The store in `path`, made (mode 0600) if it is not there.
+
+    Raises StorageError('newer-file' | 'damaged' | 'locked' | 'read-only' | 'disk-full' | 'unreadable'),
+    with the file left as it was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        with _storage_errors(path):
+            _refuse_strangers(path)
+            _create(path)
+            self._connection = _open(path)
+
+    def commit(self, saves: Sequence[Save]) -> None:
+        connection = self._live()
+        last = {(save.space, save.key): save.value for save in saves}
+        if not last:
+            return
+        with _storage_errors(self._path), _transaction(connection):
+            connection.executemany(_DELETE, [row for row, value in last.items() if value is None])
+            connection.executemany(_PUT, [(*row, value) for row, value in last.items() if value is not None])
+
+    def get(self, space: str, key: bytes) -> bytes | None:
+        rows = self._read("SELECT value FROM rows WHERE space = ? AND key = ?", space, key)
+        return rows[0][0] if rows else None
+
+    def scan(self, space: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        query, bounds = "SELECT key, value FROM rows WHERE space = ? AND key >= ?", (space, start)
+        if end is None:
+            return iter(self._read(f"{query} ORDER BY key", *bounds))
+        return iter(self._read(f"{query} AND key < ? ORDER BY key", *bounds, end))
+
+    def spaces(self, prefix: str = "") -> list[str]:
+        found: list[str] = []
+        rows = self._read("SELECT min(space) FROM rows WHERE space >= ?", prefix)
+        while (space := rows[0][0]) is not None and space.startswith(prefix):
+            found.append(space)
+            rows = self._read("SELECT min(space) FROM rows WHERE space > ?", space)
+        return found
+
+    def drop(self, space: str) -> None:
+        connection = self._live()
+        with _storage_errors(self._path), _transaction(connection):
+            connection.execute("DELETE FROM rows WHERE space = ?", (space,))
+
+    def close(self) -> None:
+        """Move the WAL into the file and let go of it. Idempotent."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with _storage_errors(self._path):
+                connection.close()
+
+    def _read(self, query: str, *values: str | bytes) -> list[Any]:
+        connection = self._live()
+        with _storage_errors(self._path):
+            return connection.execute(query, values).fetchall()
+
+    def _live(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StorageError("closed", "storage is closed")
+        return self._connection
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged store, never delete it; returns its new path. What it knew (votes, logs) is forgotten,
+    so only its owner may ask for this."""
+    aside = next(p for n in itertools.count(1) if not (p := path.with_name(f"{path.name}.damaged-{n}")).exists())
+    for suffix in ("-wal", "-shm", ""):
+        with contextlib.suppress(FileNotFoundError):
+            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+    return aside
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Look through a read-only connection, so that a file we refuse keeps every byte."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    wal = Path(f"{path}-wal")
+    mode = "mode=ro" if wal.exists() and wal.stat().st_size else "immutable=1"  # the latter leaves no files behind
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=0)) as peek:
+        ((version,),) = peek.execute("PRAGMA user_version")
+        ((application,),) = peek.execute("PRAGMA application_id")
+        ((tables,),) = peek.execute("SELECT count(*) FROM sqlite_master")
+        ((verdict,),) = peek.execute("PRAGMA quick_check(1)")
+    if application == _APPLICATION_ID and version > SCHEMA_VERSION:
+        hint = "update this program, or give the newer one its own folder; the file was not touched"
+        raise StorageError("newer-file", f"{path} has version {version}, this program reads {SCHEMA_VERSION}", hint)
+    if verdict != "ok":
+        raise _error("damaged", path, verdict)
+    if application != _APPLICATION_ID and tables:  # no tables: we crashed at its birth
+        raise _error("damaged", path, "not a store of this program")
+
+
+def _create(path: Path) -> None:
+    """An empty file that only its owner may read, its name durable in the folder."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: a plain fsync stops at the drive's cache
+        connection.execute(f"PRAGMA journal_size_limit = {limits.STORE_WAL_BYTES_MAX}")
+        ((version,),) = connection.execute("PRAGMA user_version")
+        if version == 0:
+            connection.executescript(_SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+_SQLITE_CODES = {
+    sqlite3.SQLITE_FULL: "disk-full",
+    sqlite3.SQLITE_BUSY: "locked",
+    sqlite3.SQLITE_LOCKED: "locked",
+    sqlite3.SQLITE_READONLY: "read-only",
+    sqlite3.SQLITE_CANTOPEN: "read-only",
+    sqlite3.SQLITE_PERM: "read-only",
+    sqlite3.SQLITE_CORRUPT: "damaged",
+    sqlite3.SQLITE_NOTADB: "damaged",
+}
+_SYSTEM_CODES = {
+    errno.ENOSPC: "disk-full",
+    errno.EDQUOT: "disk-full",
+    errno.EACCES: "read-only",
+    errno.EPERM: "read-only",
+    errno.EROFS: "read-only",
+}
+_HINTS = {
+    "disk-full": "free some space; the node goes on by itself",
+    "locked": "another process has it open: is the node already running?",
+    "read-only": "give the user of this node the right to write there",
+    "damaged": "restore a backup, or move the file away: the node then forgets its teams and votes",
+    "unreadable": "look at the disk: reading or writing failed",
+}
+
+
+@contextlib.contextmanager
+def _storage_errors(path: Path) -> Generator[None]:
+    """SQLite's and the system's errors as StorageError with a code and a hint."""
+    try:
+        yield
+    except sqlite3.Error as fault:
+        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF  # the primary code, without its extension
+        raise _error(_SQLITE_CODES.get(code, "unreadable"), path, str(fault)) from fault
+    except OSError as fault:
+        raise _error(_SYSTEM_CODES.get(fault.errno or 0, "unreadable"), path, str(fault)) from fault
+
+
+def _error(code: str, path: Path, what: str) -> StorageError:
+    return StorageError(code, f"{path}: {what}", _HINTS[code])

@@ -1,0 +1,341 @@
+"""Every command: what people see, what scripts read, and each way it can fail."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioa_p2p.errors import UsageError
+from ioa_p2p.node.home import Home
+from tests.cli.conftest import NODE, OTHER, Cli, FakeNode
+
+TEAM = "12" * 16
+
+
+def refuse(code: str, message: str, hint: str) -> Any:
+    def script(args: dict[str, Any]) -> Any:
+        raise UsageError(code, message, hint)
+
+    return script
+
+
+def fails(code: str) -> Any:
+    return refuse(code, "it is so", "do this")
+
+
+# -- init and id
+
+
+def test_init_makes_a_node_and_says_who_it_is(cli: Cli, home: Home) -> None:
+    answer = cli("init", "--mesh", "kitchen", "--json")
+    assert answer.code == 0
+    assert answer.last["config"] == str(home.config)
+    assert len(answer.last["node"]) == 52
+    assert 'mesh = "kitchen"' in home.config.read_text()
+    assert cli("id", "--json").last == {"ok": True, "node": answer.last["node"], "mesh": "kitchen", "seed": ""}
+
+
+def test_the_first_config_reads_back_as_what_was_asked_for(cli: Cli, home: Home) -> None:
+    from ioa_p2p.node.config import load
+
+    other = cli("init", "--name", "other", "--json").last["node"]
+    arguments = ["--allow", other, "--seed", f"{other}@127.0.0.1:7001", "--host", "127.0.0.2", "--set", "dht.port=7002"]
+    assert cli("init", *arguments).code == 0
+    config = load(home, {}, {})
+    assert str(config.seeds[0]) == f"{other}@127.0.0.1:7001"
+    assert (config.dht_host, config.dht_port, config.link_host, len(config.allow)) == (
+        "127.0.0.2",
+        7002,
+        "127.0.0.2",
+        1,
+    )
+    assert cli("id", "--json").last["seed"].endswith("@127.0.0.2:7002")
+
+
+def test_an_agents_file_becomes_part_of_the_config(cli: Cli, home: Home, tmp_path: Path) -> None:
+    from ioa_p2p.node.config import load
+
+    file = tmp_path / "meter.toml"
+    file.write_text('# mine\n[agents.meter]\nadapter = "python"\ntarget = "meter.py"\n')
+    assert cli("init", "--agent", str(file)).code == 0
+    assert load(home, {}, {}).agents["meter"].options == {"target": "meter.py"}
+    assert "# mine" in home.config.read_text()
+
+
+@pytest.mark.parametrize("text", ["mesh = 'x'\n[agents.a]\nadapter='python'", "x", "[agents.a]\n"])
+def test_an_agents_file_with_anything_else_is_refused_and_nothing_made(
+    cli: Cli, home: Home, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "agents.toml"
+    file.write_text(text)
+    answer = cli("init", "--agent", str(file), "--json")
+    assert answer.code == 2
+    assert answer.last["code"] in ("bad-agent", "bad-config")
+    assert not home.exists
+    assert not home.key.exists()
+
+
+def test_init_never_overwrites(cli: Cli, home: Home) -> None:
+    cli("init")
+    key = home.key.read_bytes()
+    answer = cli("init", "--json")
+    assert (answer.code, answer.last["code"]) == (2, "already-initialised")
+    assert home.key.read_bytes() == key
+
+
+def test_a_lost_key_needs_a_clear_wish_to_be_replaced(cli: Cli, home: Home) -> None:
+    before = cli("init", "--set", "ttl_s=99", "--json").last["node"]
+    assert cli("init", "--new-key", "--json").last["code"] == "key-exists"
+    home.key.unlink()
+    for command in (["id"], ["up"], ["init"]):
+        answer = cli(*command, "--json")
+        assert answer.code == 2
+        assert "--new-key" in answer.last["hint"]
+    assert not home.key.exists()
+    assert cli("init", "--new-key", "--json").last["node"] != before
+    assert "ttl_s = 99" in home.config.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--seed", "nobody"], "bad-setting"),
+        (["--allow", "nobody"], "bad-setting"),
+        (["--set", "dht.prot=1"], "unknown-setting"),
+        (["--set", "dht.port"], "bad-setting"),
+        (["--name", "No Name"], "bad-name"),
+    ],
+)
+def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list[str], code: str) -> None:
+    answer = cli("init", *arguments, "--json")
+    assert (answer.code, answer.last["code"]) == (2, code)
+    assert answer.last["hint"]
+    assert not home.exists
+
+
+# -- without a node
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["down", "status", "peers", "publish", "find x", "ask x", "ask --resume", "team list", "team show x",
+     "team cancel x", "task list", "task show x", "task cancel x"],
+)  # fmt: skip
+def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
+    answer = cli(*command.split(), "--json")
+    assert (answer.code, answer.last["code"]) == (3, "not-running")
+    assert "ioa-p2p up" in answer.last["hint"]
+    spoken = cli(*command.split())
+    assert (spoken.code, spoken.out) == (3, "")
+    assert "[not-running]" in spoken.err
+
+
+@pytest.mark.parametrize(
+    "command", ["nonsense", "status --nonsense", "task", "team show", "find --limit x", "wire show"]
+)
+def test_wrong_usage_is_told_with_a_hint_where_to_look(cli: Cli, command: str) -> None:
+    answer = cli(*command.split())
+    assert answer.code == 2
+    assert answer.out == ""
+    assert "--help" in answer.err
+    if command != "task":
+        assert cli(*command.split(), "--json").last["code"] == "usage"
+
+
+def test_up_needs_a_configured_node(cli: Cli) -> None:
+    answer = cli("up", "--json")
+    assert (answer.code, answer.last["code"]) == (2, "not-initialised")
+
+
+def test_up_names_the_misspelt_key(cli: Cli, home: Home) -> None:
+    cli("init")
+    home.config.write_text("[dht]\nprot = 1\n")
+    answer = cli("up", "--json")
+    assert (answer.code, answer.last["hint"]) == (2, "did you mean 'dht.port'?")
+
+
+# -- with a node
+
+
+def test_status_shows_every_field(cli: Cli, node: FakeNode) -> None:
+    node.answers("status", {"ready": True, "peers": 3, "counters": {"signatures_checked": 9}, "addresses": ["x", "y"]})
+    assert cli("status", "--json").last == {
+        "ok": True,
+        "ready": True,
+        "peers": 3,
+        "counters": {"signatures_checked": 9},
+        "addresses": ["x", "y"],
+    }
+    spoken = cli("status").out
+    assert "counters.signatures_checked  9" in spoken
+    assert "x, y" in spoken
+
+
+def test_id_asks_the_running_node_for_its_seed_line(cli: Cli, node: FakeNode) -> None:
+    node.answers("id", {"node": NODE, "mesh": "m", "seed": f"{NODE}@127.0.0.1:7000"})
+    assert f"seed  {NODE}@127.0.0.1:7000" in cli("id").out
+
+
+def test_peers_are_listed(cli: Cli, node: FakeNode) -> None:
+    node.answers("peers", {"peers": [{"node": OTHER, "address": "/ip4/1", "outbound": True, "software": "s"}]})
+    assert OTHER in cli("peers").out
+    assert cli("peers", "--json").last["peers"][0]["node"] == OTHER
+
+
+def test_publish_tells_copies_and_warnings(cli: Cli, node: FakeNode) -> None:
+    record = {"agent": "meter", "seq": 7, "copies": 12, "skills": ["a.b"], "warnings": ["2 keywords cut"]}
+    node.answers("publish", {"records": [record]})
+    answer = cli("publish", "meter")
+    assert "meter  7    12      a.b" in answer.out
+    assert "2 keywords cut" in answer.err
+    assert node.asked == [("publish", {"agent": "meter"})]
+
+
+def test_find_shows_hits_as_they_come(cli: Cli, node: FakeNode) -> None:
+    hit = {"kind": "hit", "agent": "meter", "node": OTHER, "skills": ["device.measure"], "description": "measures"}
+    node.answers("find", {"hits": 1, "holders": 7}, hit)
+    answer = cli("find", "disk", "usage", "--out", "metrics.samples")
+    assert f"meter@{OTHER}  device.measure" in answer.out
+    assert "7 holders asked" in answer.err
+    (_, args) = node.asked[0]
+    assert (args["words"], args["out"], args["skill"]) == ("disk usage", "metrics.samples", None)
+    scripted = cli("find", "disk", "--json")
+    assert scripted.events == [hit]
+    assert scripted.last == {"ok": True, "hits": 1, "holders": 7}
+
+
+def test_find_wants_something_to_find(cli: Cli) -> None:
+    assert cli("find", "--json").last["code"] == "nothing-to-find"
+
+
+def test_foreign_text_cannot_move_the_terminals_cursor(cli: Cli, node: FakeNode) -> None:
+    hit = {"kind": "hit", "agent": "a", "node": OTHER, "skills": [], "description": "\x1b[2J\x07\u202egone\r"}
+    node.answers("find", {"hits": 1, "holders": 1}, hit)
+    out = cli("find", "x").out
+    assert not set(out) & {"\x1b", "\x07", "\r", "\u202e"}
+    assert "gone" in out
+
+
+def test_a_refusal_of_the_node_is_told_in_its_words(cli: Cli, node: FakeNode) -> None:
+    node.scripts["status"] = fails("no-disk")
+    answer = cli("status")
+    assert answer.code == 1
+    assert answer.err == "error: it is so [no-disk]\nhint:  do this\n"
+    assert cli("status", "--json").last == {"ok": False, "code": "no-disk", "message": "it is so", "hint": "do this"}
+
+
+def test_a_timeout_told_by_the_node_has_its_own_exit_code(cli: Cli, node: FakeNode) -> None:
+    node.scripts["find"] = fails("timeout")
+    assert cli("find", "x").code == 4
+
+
+def test_a_bug_in_the_node_is_told_as_such(cli: Cli, node: FakeNode) -> None:
+    node.scripts["status"] = lambda _: ([], {}["x"])
+    assert cli("status", "--json").last["code"] == "internal"
+
+
+def test_teams_are_listed_shown_and_cancelled(cli: Cli, node: FakeNode) -> None:
+    team = {"team": TEAM, "goal": "g", "phase": "PAUSE", "term": 2, "coordinator": NODE, "tasks_open": 1}
+    node.answers("teams", {"teams": [team]})
+    members = [{"agent": "meter", "node": OTHER}]
+    tasks = [{"task": "ff", "skill": "a.b", "state": "running", "agent": "meter"}]
+    node.answers("team", {**team, "members": members, "tasks": tasks, "chat": [{"who": "meter", "text": "hello"}]})
+    node.answers("cancel", {"cancelled": True})
+    assert f"{TEAM}  PAUSE" in cli("team", "list").out
+    shown = cli("team", "show", TEAM).out
+    assert "running" in shown
+    assert "meter: hello" in shown
+    assert cli("team", "cancel", TEAM, "--json").last == {"ok": True, "cancelled": True}
+    assert node.asked[-1] == ("cancel", {"team": TEAM})
+
+
+def test_tasks_are_listed_shown_and_cancelled(cli: Cli, node: FakeNode) -> None:
+    task = {"task": "ff", "skill": "a.b", "state": "running", "attempt": 2, "agent": "meter"}
+    node.answers("tasks", {"tasks": [task]})
+    node.answers("task", task)
+    node.answers("cancel", {"cancelled": True})
+    assert "ff    a.b    running  2        meter" in cli("task", "list", "--open").out
+    assert node.asked[-1] == ("tasks", {"open": True, "team": None})
+    assert "attempt  2" in cli("task", "show", "ff").out
+    assert cli("task", "cancel", "ff").code == 0
+    assert node.asked[-1] == ("cancel", {"task": "ff"})
+
+
+def test_a_second_node_in_the_same_folder_is_refused_naming_the_first(cli: Cli, node: FakeNode, home: Home) -> None:
+    cli("init")
+    answer = cli("up", "--detach", "--json")
+    assert (answer.code, answer.last["code"]) == (1, "locked")
+    assert str(os.getpid()) in answer.last["message"]
+
+
+# -- logs
+
+
+def test_logs_show_the_last_lines_without_a_node(cli: Cli, home: Home) -> None:
+    home.make_folders()
+    home.log.write_text("".join(f"line {n}\n" for n in range(9)))
+    assert cli("logs", "-n", "2").out == "line 7\nline 8\n"
+    assert [event["line"] for event in cli("logs", "-n", "1", "--json").events] == ["line 8"]
+
+
+def test_logs_say_when_there_is_none(cli: Cli) -> None:
+    assert cli("logs", "--json").last["code"] == "no-log"
+
+
+# -- doctor
+
+
+def doctor(cli: Cli) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for check in cli("doctor", "--json").last["checks"]:
+        found.setdefault(check["name"], []).append(check)
+    return found
+
+
+def test_doctor_of_a_fresh_node_only_misses_the_running_node(cli: Cli) -> None:
+    cli("init")
+    answer = cli("doctor")
+    assert answer.code == 1
+    wrong = [name for name, checks in doctor(cli).items() if not all(check["ok"] for check in checks)]
+    assert wrong == ["node"]
+    assert "-> start it" in answer.out
+
+
+def test_doctor_takes_in_what_the_running_node_finds(cli: Cli, node: FakeNode) -> None:
+    cli("init")
+    node.answers("doctor", {"checks": [{"name": "seeds", "ok": True, "detail": "2 of 2 answer", "hint": ""}]})
+    answer = cli("doctor", "--json")
+    assert answer.code == 0
+    assert answer.last["healthy"] is True
+    assert doctor(cli)["seeds"][0]["detail"] == "2 of 2 answer"
+
+
+def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:
+    import socket
+
+    cli("init")
+    home.key.chmod(0o644)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        text = (
+            f'seeds = ["{NODE}@no-such-host.invalid:7"]\n[dht]\nport = {port}\n[agents.a]\nadapter = "crystal-ball"\n'
+        )
+        home.config.write_text(text)
+        checks = doctor(cli)
+    assert checks["key"][0]["hint"].startswith("chmod 600")
+    assert not checks["seed"][0]["ok"]
+    assert not checks["agent"][0]["ok"]
+    assert not checks["port"][0]["ok"]
+    assert "dht.port" in checks["port"][0]["hint"]
+    assert checks["port"][1]["ok"]
+    home.config.write_text("mesh = 5")
+    assert doctor(cli)["config"][0]["ok"] is False
+
+
+def test_every_command_takes_json_and_prints_only_json(cli: Cli) -> None:
+    for command in ("init", "id", "doctor", "init"):
+        for line in cli(command, "--json").out.splitlines():
+            json.loads(line)
