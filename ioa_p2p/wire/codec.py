@@ -44,7 +44,7 @@ def decode(data: bytes, kind: type[T]) -> T:
 
 
 def replace(message: M, **changes: Any) -> M:
-    """The same message with some fields changed."""
+    """A copy with some fields changed; not checked, so for our own values only."""
     return msgspec.structs.replace(message, **changes)
 
 
