@@ -1,4 +1,4 @@
-"""The elected coordinator of a team and its decision log: a small Raft with signed votes. TEAMS.md.
+"""The elected coordinator of a team and its decision log: a small Raft with signed votes.
 
                             ┌──────────── over ───────────┐
                             v                             │
@@ -6,6 +6,8 @@
        ^        over,           │        would vote       │         voted            │
        │      link lost         │                         │                          │
        └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
+
+Long because: the roles of one Raft machine stand together, so that each change of role shows all that it resets.
 
 Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
 Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a
@@ -408,8 +410,10 @@ class Election:
     def _refuse(self, peer: bytes, message: Append) -> None:
         """Too old a term, no proof or nothing to build on: the term and the hint tell how to go on."""
         team, incarnation, term = self._head()
-        index, hint = message.previous_index, self._log.hint(message.previous_index, message.previous_term)
-        self._send(peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, hint))
+        index = message.previous_index
+        self._send(
+            peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, self._log.hint(index))
+        )
 
     def _accept_mandate(self, mandate: Mandate) -> None:
         self._mandate = mandate
