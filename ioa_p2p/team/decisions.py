@@ -117,12 +117,10 @@ class Decisions:
         held = self.get(index)
         return held is not None and held.entry.term == term
 
-    def hint(self, index: int, term: int) -> int:
-        """The highest index of ours, at most `index`, whose term is at most `term`: all above cannot match."""
-        index = min(index, self.last_index)
-        while self._log[index].entry.term > term:
-            index -= 1
-        return index
+    def hint(self, index: int) -> int:
+        """Where a coordinator goes on that was wrong about our entry `index`: after our end if there is a gap,
+        else after the commit, below which no two logs differ."""
+        return self.last_index if index > self.last_index else self.commit
 
     # -- changing
 

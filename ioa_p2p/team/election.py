@@ -410,8 +410,10 @@ class Election:
     def _refuse(self, peer: bytes, message: Append) -> None:
         """Too old a term, no proof or nothing to build on: the term and the hint tell how to go on."""
         team, incarnation, term = self._head()
-        index, hint = message.previous_index, self._log.hint(message.previous_index, message.previous_term)
-        self._send(peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, hint))
+        index = message.previous_index
+        self._send(
+            peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, self._log.hint(index))
+        )
 
     def _accept_mandate(self, mandate: Mandate) -> None:
         self._mandate = mandate

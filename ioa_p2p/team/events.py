@@ -5,36 +5,12 @@ node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamF
 
 from dataclasses import dataclass, field
 
-from ioa_p2p.steps import Step, View
+from ioa_p2p.steps import Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
 
 # -- commands: forming and steering -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """An agent that was found and could take a role. addresses: where its node's link listens."""
-
-    node: bytes
-    agent: str
-    addresses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What a team needs: `skills` by one of the candidates (best first), or by `count` of them.
-
-    count: how many are wanted; all candidates that bid when 0 (an input that takes all there are).
-    needed: without at least one the launch fails.
-    """
-
-    name: str
-    skills: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
-    count: int = 1
-    needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

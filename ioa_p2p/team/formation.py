@@ -14,8 +14,9 @@ from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send
 from ioa_p2p.errors import PeerError
+from ioa_p2p.steps import Role
 from ioa_p2p.team.decisions import founding_frame
-from ioa_p2p.team.events import Bidding, Connect, Launch, LaunchFailed, Role
+from ioa_p2p.team.events import Bidding, Connect, Launch, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.frames import Kind

@@ -96,15 +96,20 @@ class Worker:
 
     # -- the log decides
 
-    def reconcile(self, now: Now, state: TeamState) -> list[Deed]:
-        """Make our jobs agree with the decided state: take on what is ours, let go of what is not."""
+    def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
+        """Make our jobs agree with the decided state: let go of what is not ours, take on what is.
+
+        new: take on. False while no coordinator is heard, for then the log may be behind (after a restart)
+        and what it gives us may long be fenced.
+        """
         deeds: list[Deed] = []
         for row in state.tasks.values():
             job = self._jobs.get(row.spec.id)
             if job is not None and job.spec is not None and self._is_over(row, job):
                 deeds += self._close(job.spec, row)
             job = self._jobs.get(row.spec.id)
-            if row.spec.node == self._node and not row.state.final and row.term >= self._fence:
+            mine = row.spec.node == self._node and not row.state.final
+            if new and mine and row.term >= self._fence:
                 deeds += self._take_on(now, state, row, job)
         return deeds
 

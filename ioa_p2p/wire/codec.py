@@ -17,6 +17,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 
 T = TypeVar("T")
+M = TypeVar("M", bound=msgspec.Struct)
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -40,6 +41,11 @@ def decode(data: bytes, kind: type[T]) -> T:
         return _decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise PeerError("undecodable", str(fault)[:200]) from None
+
+
+def replace(message: M, **changes: Any) -> M:
+    """A copy with some fields changed; not checked, so for our own values only."""
+    return msgspec.structs.replace(message, **changes)
 
 
 def read_any(data: bytes) -> Any:
