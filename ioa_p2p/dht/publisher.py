@@ -189,7 +189,7 @@ class Publisher:
                 addresses=order.addresses[: limits.RECORD_ADDRESSES_MAX],
                 endpoint=order.endpoint or self._seen_endpoint(),
                 skills=tuple(skill.name for skill in card.skills[: limits.RECORD_SKILLS_MAX]),
-                features=order.features[: limits.LINK_FEATURES_MAX],
+                features=order.features[: limits.FEATURES_MAX],
                 index_model="",
                 card=agent.card,
             )

@@ -43,11 +43,6 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise PeerError("undecodable", str(fault)[:200]) from None
 
 
-def replace(message: M, **changes: Any) -> M:
-    """A copy with some fields changed; not checked, so for our own values only."""
-    return msgspec.structs.replace(message, **changes)
-
-
 def read_any(data: bytes) -> Any:
     """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
     try:
@@ -58,9 +53,9 @@ def read_any(data: bytes) -> Any:
     return value
 
 
-def replace(message: T, **changes: Any) -> T:
+def replace(message: M, **changes: Any) -> M:
     """A copy with some fields changed. Values are not checked again: they are ours."""
-    return cast(T, msgspec.structs.replace(cast(Any, message), **changes))
+    return msgspec.structs.replace(message, **changes)
 
 
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
