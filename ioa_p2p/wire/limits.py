@@ -51,14 +51,14 @@ DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
 RECORD_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + RECORD_BODY_BYTES_MAX + SIGNATURE_BYTES
 DATAGRAM_BODY_BYTES_MAX = DATAGRAM_BYTES_MAX - 74  # less header, sender, nonce and box
 BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is made again when needed
-DHT_ID_BYTES = 20
+DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
 DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
 DHT_ALPHA = 3  # requests of one lookup under way at once
 DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
 DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
 DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
-DHT_TOKEN_BYTES = 8
+DHT_TOKEN_BYTES = 8  # nobody guesses one within its ten minutes
 DHT_TOKEN_S = 300  # a token holds for one to two of these
 DHT_PAD_BYTES = 320  # a request with it is 400 B sealed, a third of the largest answer
 DHT_AGREE = 3  # holders that must agree on the newest seq before a read ends early
@@ -88,10 +88,10 @@ DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is 
 
 # -- what a holder keeps ----------------------------------------------------------------------------
 STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
-STORE_BYTES_MAX = 12 * 1024 * 1024
+STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key (SCENARIOS T06)
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
@@ -109,7 +109,7 @@ DIGEST_WAIT_S = 3  # how long "ready" waits for a link neighbour's digest
 # -- publishing -------------------------------------------------------------------------------------
 AGENTS_MAX = 64  # of one node; over: UsageError
 PUBLISH_RETRY_S = (2, 60)  # first and longest wait before a put that failed is tried again
-REPUBLISH_SPREAD = 0.2
+REPUBLISH_SPREAD = 0.2  # +-: agents of one start do not re-issue as one
 # -- moving bytes (net/) ----------------------------------------------------------------------------
 LINK_HELLO_BYTES_MAX = 2 * 1024  # nothing longer is read before the hello. Over: the link is closed
 LINK_PING_BYTES_MAX = 64  # a pong repeats it. Over: a bad frame
@@ -121,6 +121,7 @@ LINK_STALL_BEATS_MAX = 11  # about 10 s in which not one queued byte could be wr
 LINK_STEADY_S = 10.0  # a link that stood shorter counts as a failed dial, or accept-and-cut would spin
 LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
 LINK_BACKOFF_S_MAX = 60.0  # a neighbour that comes back is found within a minute
+LINK_BACKOFF_S_MAX = 60.0  # a peer that comes back is found within a minute
 LINK_QUEUE_BYTES_MAX = 4 * 1024 * 1024  # per link, outbound. Full: `send` says False and counts
 LINK_QUEUE_FRAMES_MAX = 8 * 1024  # per link, outbound: small frames cost more than their bytes
 LINK_WRITE_BYTES_MAX = 256 * 1024  # one write, so that a pong waits for no more than this

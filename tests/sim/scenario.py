@@ -13,8 +13,8 @@ from typing import Any
 from tests.sim.world import World
 
 
-class Violation(AssertionError):
-    """An invariant did not hold. `rule` is its name in TEAMS.md ("I1", "L1")."""
+class Violation(AssertionError):  # noqa: N818 - the word of the field
+    """An invariant did not hold. `rule` is its name in docs/invariants.md ("I1", "L1")."""
 
     def __init__(self, rule: str, what: str) -> None:
         super().__init__(f"{rule}: {what}")
