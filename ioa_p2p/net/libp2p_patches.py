@@ -131,7 +131,7 @@ class SturdySwarm(Swarm):
         async with self._inbound_limiter:
             try:
                 muxer = await self.upgrade_inbound_raw_conn(RawConnection(read_write_closer, False), maddr)
-            except Exception:  # noqa: BLE001  any failed handshake is the peer's affair
+            except Exception:
                 return
             await cast(SturdyYamux, muxer).event_closed.wait()
 
@@ -140,7 +140,7 @@ def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
     async def guarded(stream: INetStream) -> None:
         try:
             await handler(stream)
-        except Exception:  # noqa: BLE001  a handler of libp2p's own must not end the host either
+        except Exception:
             await stream.reset()
 
     return guarded

@@ -145,7 +145,7 @@ class SturdyYamux(Yamux):
     async def start(self) -> None:
         try:
             await super().start()
-        except Exception:  # noqa: BLE001  whatever it is, it ends this connection only
+        except Exception:
             self.abort()
 
     def write_now(self, plain: bytes) -> None:

@@ -5,8 +5,6 @@ Roster ── encode once ──> bytes ── hash ──> one INVITE frame of 
 
 from dataclasses import dataclass
 
-import msgspec
-
 from ioa_p2p.crypto.envelope import open_frame, seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now
@@ -80,4 +78,4 @@ def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None
 
 def _as_offered(member: Member, offered: tuple[Member, ...]) -> bool:
     """Our entry is what we bid; the launcher may only take away the right to coordinate."""
-    return any(member == offer or member == msgspec.structs.replace(offer, may_coordinate=False) for offer in offered)
+    return any(member == offer or member == codec.replace(offer, may_coordinate=False) for offer in offered)

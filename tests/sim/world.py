@@ -5,7 +5,8 @@
                           └────────────────────────────────────────┘
 
 One seed gives one run, to the byte: `trace` is a hash over everything that happened. After every happening
-each `watch` function is called with the world; a checker raises AssertionError.
+each `watch` function is called with the world, whose `touched` names the hosts that did something since the last
+time; a checker raises AssertionError.
 """
 
 import hashlib
@@ -26,16 +27,24 @@ Make = Callable[[Address, Rows, random.Random, Now], Machine]
 
 @dataclass
 class Weather:
-    """What the network does to a message. Probabilities 0..1, delays in seconds."""
+    """What the network does to a message, and the power to a host. Probabilities 0..1, delays in seconds.
+
+    power_loss: that a host dies while it carries out a list with saves: before them (all unwritten) or between
+    them and the first send.
+    """
 
     loss: float = 0.0
     duplicate: float = 0.0
     delay_s: tuple[float, float] = (0.001, 0.02)
+    power_loss: float = 0.0
 
 
 @dataclass
 class Host:
-    """One machine, its disk, its clock. `machine` is None while crashed."""
+    """One machine, its disk, its clocks. `machine` is None while crashed, `held` waits for the end of a freeze.
+
+    boot_rate: seconds of its boot clock to one of ours (drift). boot_offset_s: change it only while crashed.
+    """
 
     address: Address
     make: Make
@@ -44,7 +53,10 @@ class Host:
     life: int = 0
     timers: dict[str, int] = field(default_factory=dict)
     wall_offset_s: float = 0.0
+    boot_offset_s: float = 1_000.0
+    boot_rate: float = 1.0
     frozen: bool = False
+    held: list[Callable[[], None]] = field(default_factory=list)
 
 
 class World:
@@ -58,8 +70,12 @@ class World:
         self.hosts: dict[Address, Host] = {}
         self.events: list[tuple[float, Address, Any]] = []
         self.faults: dict[str, int] = {}
+        self.touched: dict[Address, None] = {}
         self.watch: list[Callable[[World], None]] = []
         self.on_event: list[Callable[[World, Address, Any], None]] = []
+        self.on_send: list[Callable[[World, Address, Address, Any], None]] = []
+        self.on_deliver: list[Callable[[World, Address, Address, Any], None]] = []
+        self.on_power_loss: list[Callable[[World, Address], None]] = []
         self.route: Callable[[Any], Address] = lambda to: to
         self.sent = 0
         self._wall_s = wall_s
@@ -79,7 +95,7 @@ class World:
     def crash(self, address: Address, *, lose_disk: bool = False) -> None:
         """Stop at once; what was saved stays unless `lose_disk`."""
         host = self.hosts[address]
-        host.machine, host.life, host.timers = None, host.life + 1, {}
+        host.machine, host.life, host.timers, host.held = None, host.life + 1, {}, []
         if lose_disk:
             host.disk = MemoryStorage()
         self._note("crash", address, lose_disk)
@@ -94,6 +110,19 @@ class World:
         self._note("start", address)
         host.machine = host.make(address, lambda space: list(disk.scan(space)), dice, self.now(host))
         self._carry_out(host, host.machine.start(self.now(host)))
+
+    def freeze(self, address: Address) -> None:
+        """Stop its process, not its clocks or its mail (SIGSTOP, suspend), until `thaw`."""
+        self.hosts[address].frozen = True
+        self._note("freeze", address)
+
+    def thaw(self, address: Address) -> None:
+        """What came in the meantime happens now, in its order."""
+        host = self.hosts[address]
+        host.frozen, held, host.held = False, host.held, []
+        self._note("thaw", address)
+        for happen in held:
+            self.after(0.0, happen)
 
     def cut(self, source: Address, target: Address) -> None:
         """Lose everything from `source` to `target` (one way) until `mend`."""
@@ -134,13 +163,15 @@ class World:
             do()
             for check in self.watch:
                 check(self)
+            self.touched.clear()
             if until is not None and until():
                 return True
         self.time_s = end
         return until is None or until()
 
     def now(self, host: Host) -> Now:
-        return Now(self._wall_s + self.time_s + host.wall_offset_s, 1_000.0 + self.time_s)
+        boot_s = host.boot_offset_s + self.time_s * host.boot_rate
+        return Now(self._wall_s + self.time_s + host.wall_offset_s, boot_s)
 
     @property
     def trace(self) -> str:
@@ -151,7 +182,11 @@ class World:
 
     def _carry_out(self, host: Host, effects: list[Effect]) -> None:
         """Saves first, then sends, timers, events: as the real driver does."""
-        host.disk.commit([effect for effect in effects if isinstance(effect, Save)])
+        self.touched[host.address] = None
+        saves = [effect for effect in effects if isinstance(effect, Save)]
+        if saves and self.weather.power_loss and self._power_fails(host, saves):
+            return
+        host.disk.commit(saves)
         for effect in effects:
             if isinstance(effect, Send):
                 self._send(host, effect)
@@ -164,22 +199,35 @@ class World:
                 for listen in self.on_event:
                     listen(self, host.address, effect.event)
 
+    def _power_fails(self, host: Host, saves: list[Save]) -> bool:
+        if self.rng.random() >= self.weather.power_loss:
+            return False
+        if self.rng.random() < 0.5:
+            host.disk.commit(saves)
+        self.crash(host.address)
+        for listen in self.on_power_loss:
+            listen(self, host.address)
+        return True
+
     def _send(self, host: Host, effect: Send) -> None:
         target, self.sent = self.route(effect.to), self.sent + 1
+        for listen in self.on_send:
+            listen(self, host.address, target, effect.message)
         copies = 0 if self.rng.random() < self.weather.loss else 1
         copies += self.rng.random() < self.weather.duplicate
         if (host.address, target) in self._cuts or target not in self.hosts:
             copies = 0
         for _ in range(copies):
             delay = self.rng.uniform(*self.weather.delay_s)
-            self.after(delay, lambda: self._deliver(host.address, target, effect.message))
+            self.after(delay, lambda: self.deliver(host.address, target, effect.message))
 
-    def _deliver(self, source: Address, target: Address, message: Any) -> None:
+    def deliver(self, source: Address, target: Address, message: Any) -> None:
+        """Hand `message` to `target` now; also the door for forged mail."""
         host = self.hosts[target]
         if host.machine is None or (source, target) in self._cuts:
             return
         if host.frozen:
-            self.after(0.5, lambda: self._deliver(source, target, message))
+            host.held.append(lambda: self.deliver(source, target, message))
             return
         self._note("message", source, target, message)
         try:
@@ -187,19 +235,21 @@ class World:
         except PeerError as fault:
             self.faults[fault.code] = self.faults.get(fault.code, 0) + 1
             return
+        for listen in self.on_deliver:
+            listen(self, source, target, message)
         self._carry_out(host, effects)
 
     def _set_timer(self, host: Host, effect: SetTimer) -> None:
         version = host.timers[effect.name] = host.timers.get(effect.name, 0) + 1
         if effect.at is not None:
-            life = host.life
-            self.at(effect.at - 1_000.0, lambda: self._fire(host, life, effect.name, version))
+            life, wait_s = host.life, (effect.at - self.now(host).boot) / host.boot_rate
+            self.after(max(wait_s, 0.0), lambda: self._fire(host, life, effect.name, version))
 
     def _fire(self, host: Host, life: int, name: str, version: int) -> None:
         if host.life != life or host.timers.get(name) != version or host.machine is None:
             return
         if host.frozen:
-            self.after(0.5, lambda: self._fire(host, life, name, version))
+            host.held.append(lambda: self._fire(host, life, name, version))
             return
         self._note("timer", host.address, name)
         self._carry_out(host, host.machine.handle_timer(self.now(host), name))

@@ -1,0 +1,1 @@
+"""Simulations that are measured: `./dev sim NAME`."""

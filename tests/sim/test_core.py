@@ -1,0 +1,33 @@
+"""The short form of `./dev sim core`: a few seeds of every scenario, all schedules, all planted faults."""
+
+import pytest
+
+from tests.sim.core import SCENARIOS, regressions
+from tests.sim.scenario import Mutant, Scenario, catch, run
+
+SEEDS = 8
+CASES = [(scenario, name) for scenario in SCENARIOS for name in scenario.schedules]
+FAULTS = [(scenario, mutant) for scenario in SCENARIOS for mutant in scenario.mutants]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_invariants_hold_in_random_worlds_and_work_goes_on_after_the_faults(scenario: Scenario) -> None:
+    for seed in {*range(SEEDS), *regressions(scenario.name)}:
+        result = run(f"seed {seed}", lambda seed=seed: scenario.play(seed, scenario.sound))
+        assert not result.violation, f"./dev sim core --scenario {scenario.name} --replay {seed}"
+
+
+@pytest.mark.parametrize(("scenario", "name"), CASES, ids=lambda case: getattr(case, "name", case))
+def test_invariants_hold_in_directed_worlds(scenario: Scenario, name: str) -> None:
+    assert run(name, lambda: scenario.schedules[name](scenario.sound)).violation == ""
+
+
+@pytest.mark.parametrize(("scenario", "mutant"), FAULTS, ids=lambda case: case.name)
+def test_a_planted_fault_is_caught_by_a_rule_that_it_breaks(scenario: Scenario, mutant: Mutant) -> None:
+    assert catch(scenario, mutant, range(SEEDS)) is not None
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_one_seed_leaves_one_trace(scenario: Scenario) -> None:
+    traces = {scenario.play(seed, scenario.sound).trace for seed in (1, 1, 2)}
+    assert len(traces) == 2
