@@ -81,7 +81,7 @@ class Election:
         self._me, self._rank, self._timing, self._rng = me, rank, timing, rng
         self._electorate = Electorate(network, team, incarnation, voters, candidates, 0, first.hash)
         self._others = sorted(voters - {me.node})
-        self._log = Decisions(first, saved, may_vote=not lost_disk)
+        self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None
         self._mandate = saved_mandate(self._log)
@@ -145,7 +145,6 @@ class Election:
         return self._drain()
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage) -> list[Effect]:
-        """Raises PeerError with nothing changed."""
         if not self._is_ours(peer, message):
             return self._drain()
         intake = self._check(peer, message)
@@ -156,9 +155,7 @@ class Election:
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
         assert name == self._timer
-        slept = self._slept(now)
-        self._notice_lapse(now)
-        if slept:
+        if self._slept(now) or self._has_lapsed(now):
             self._become_follower(now, self.term, None)
         elif self._role is Role.COORDINATOR:
             self._beat(now)
@@ -167,7 +164,6 @@ class Election:
         return self._drain()
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
-        """Raises UsageError with nothing changed."""
         match command:
             case Propose(step, key):
                 self._propose(now, step, key)
@@ -486,6 +482,7 @@ class Election:
 
     def _arm(self, at: float | None) -> None:
         self._due_s = float("inf") if at is None else at
+        self._effects = [effect for effect in self._effects if not isinstance(effect, SetTimer)]
         self._effects.append(SetTimer(self._timer, at))
 
     def _send(self, peer: bytes, message: DecisionMessage) -> None:
