@@ -1,5 +1,6 @@
-"""What a planner sees of a team (View) and what it may answer (Step). Pure data; see mind/planner.py.
+"""What a planner is asked and answers: Wants before there is a team, then Steps. Pure data; see mind/planner.py.
 
+    launcher ── goal, FoundAgents ──> planner ── Wants ──> launcher
     coordinator ── View ──> planner ── Speak | Assign | Await | FormTeam | Conclude ──> coordinator
 
 A Step names members by (node, agent) and tasks by the ids of the View; the coordinator checks it against the
@@ -9,9 +10,60 @@ phase table, gives ids and keys, and proposes the log entries.
 from dataclasses import dataclass
 from typing import Literal
 
+from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.team import SkillBrief
 
 FINAL = frozenset({"succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"})
+
+
+# -- before there is a team
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgent:
+    """An agent that a search turned up: where it is and what it says of itself."""
+
+    node: bytes
+    card: Card
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An agent that could take a role. addresses: where its node's link listens."""
+
+    node: bytes
+    agent: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a team needs: `skills` by `count` of the candidates (best first).
+
+    count: 0 = all that bid (an input that takes all there are). needed: without at least one the launch fails.
+    """
+
+    name: str
+    skills: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    count: int = 1
+    needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a goal needs. queries: index-key texts to search ("word:chart", "out:metrics.samples"), those
+    searched already included. roles: filled as far as found. done: the roles meet the goal and every query
+    was searched. missing: input types that nobody found gives."""
+
+    queries: tuple[str, ...]
+    roles: tuple[Role, ...]
+    done: bool
+    missing: tuple[str, ...] = ()
+
+
+# -- what a planner sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +128,9 @@ class View:
     turns_left: int = 0
     seconds_left: float = 0.0
     problem: str = ""
+
+
+# -- what a planner answers
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,12 +81,12 @@ def unknown_commands(text: str) -> Iterator[str]:
 
 
 def bounds_without_reason(text: str) -> Iterator[str]:
-    """A bound's reason is a comment on its line or, for a group, on the lines right above its first."""
+    """A bound's reason is a comment on its line, or for a group right above its first, or the bounds it is made of."""
     reasoned = False
     for line in text.splitlines():
         if not re.match(r"[A-Z_0-9]+ = ", line):
             reasoned = line.startswith("# ") and not line.startswith("# --")
-        elif "  # " not in line and not reasoned:
+        elif "  # " not in line and not reasoned and not re.search(r"= .*[A-Z]{3}", line):
             yield line.split(" = ")[0]
 
 
@@ -153,6 +153,7 @@ def test_a_planted_fault_is_found(rule: Rule, fault: str) -> None:
         (too_long, LONG + "a table of the standard\n" + "x = 1\n" * 501),
         (module_state, "NAMES = {'a': 1}\n__all__ = ['a']\nlimit = 3\n_KIND = re.compile('a')"),
         (unknown_commands, "run `./dev test`, then `./dev bench link`"),
+        (bounds_without_reason, "D_MAX = A_MAX + B_MAX\n"),
         (bounds_without_reason, "# both: what u16 can say\nA_MAX = 1\nB_MAX = 2\nC_MAX = 3  # a guess\n"),
     ],
 )

@@ -7,7 +7,7 @@ iterator cancels (TERM, then KILL of the whole process group). What comes out is
 decoded. Built-ins and strangers come through the same entry-point group, `ioa_p2p.adapters`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -84,7 +84,7 @@ class Adapter(Protocol):
         """Start what must be started, return the card. Raises AdapterError with a hint."""
         ...
 
-    def run(self, task: Task) -> AsyncIterator[Event]:
+    def run(self, task: Task) -> AsyncGenerator[Event, None]:
         """Run one task. Concurrent runs are allowed up to the agent's `concurrency` option."""
         ...
 

@@ -2,7 +2,7 @@
 
     chains ── heads ──> Frontier ──> member           Frontier | Held | an entry itself ──> Marks
 
-TEAMS.md, "Two logs, not one": a frontier is author -> (seq, 8 B head hash).
+docs/wire.md, "Team channel": a frontier is author -> (seq, 8 B head hash).
 """
 
 from collections.abc import Iterable, Mapping

@@ -58,6 +58,7 @@ class Config:
     """Everything a node is told. Field `a_b` is key `a.b` or `a_b` of config.toml; see `SETTINGS`.
 
     allow: keys of the nodes that may give this node tasks; itself always, nobody else by default.
+    may_coordinate, rank: as the node's members say in a roster (wire/team.py, Member).
     origins: key -> "flag", "environment IOA_P2P_...", "file ..." or "default".
     """
 
@@ -72,6 +73,8 @@ class Config:
     lan: bool = False
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
+    may_coordinate: bool = True
+    rank: int = 100
     links_max: int = 64
     records_max: int = 10_000
     tasks_max: int = 256
@@ -313,6 +316,10 @@ SETTINGS: tuple[Setting, ...] = (
         "node ids that may give this node tasks; nobody else may",
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),
+    Setting("may_coordinate", "may_coordinate", _FLAG, "this node is willing to lead teams"),
+    Setting(
+        "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
+    ),
     Setting("dht.host", "dht_host", _ADDRESS, "address the DHT binds; 127.0.0.1 = this machine only"),
     Setting("dht.port", "dht_port", _PORT, "UDP port of the DHT; 0 = any free one"),
     Setting("link.host", "link_host", _ADDRESS, "address links bind; 127.0.0.1 = this machine only"),

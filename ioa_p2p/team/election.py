@@ -1,4 +1,4 @@
-"""The elected coordinator of a team and its decision log: a small Raft with signed votes. TEAMS.md.
+"""The elected coordinator of a team and its decision log: a small Raft with signed votes.
 
                             ┌──────────── over ───────────┐
                             v                             │
@@ -6,6 +6,8 @@
        ^        over,           │        would vote       │         voted            │
        │      link lost         │                         │                          │
        └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
+
+Long because: the roles of one Raft machine stand together, so that each change of role shows all that it resets.
 
 Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
 Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a

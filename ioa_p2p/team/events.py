@@ -5,7 +5,7 @@ node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamF
 
 from dataclasses import dataclass, field
 
-from ioa_p2p.steps import Step, View
+from ioa_p2p.steps import Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
@@ -14,34 +14,11 @@ from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """An agent that was found and could take a role. addresses: where its node's link listens."""
-
-    node: bytes
-    agent: str
-    addresses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What a team needs: `skills` by one of the candidates (best first), or by `count` of them.
-
-    count: how many are wanted; all candidates that bid when 0 (an input that takes all there are).
-    needed: without at least one the launch fails.
-    """
-
-    name: str
-    skills: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
-    count: int = 1
-    needed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Policy:
     """How a launch goes. Seconds: boot time for the waits, wall for the goal.
 
     spares: further members a role keeps for the case that one is lost. members_max: never above it.
+    leaders: nodes that may coordinate if they are willing, beside the launcher's own.
     """
 
     bids_s: float = 3.0
@@ -49,6 +26,7 @@ class Policy:
     goal_s: int = 600
     spares: int = 1
     members_max: int = 16
+    leaders: frozenset[bytes] = frozenset()
     caps: Caps = field(default_factory=Caps)
 
 
@@ -184,6 +162,18 @@ class Bidding:
     team: bytes
     called: int
     bids: int
+
+
+@dataclass(frozen=True, slots=True)
+class BidHeard:
+    """A candidate answered the call: willing, or not and why. load: 0..255."""
+
+    team: bytes
+    node: bytes
+    agent: str
+    willing: bool
+    load: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

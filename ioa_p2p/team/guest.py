@@ -2,15 +2,16 @@
 
     Call ── allowed? offered? room? ──> BidFrame | Decline         Invitation ── as bid? ──> InviteFrame | Decline
 
-It keeps nothing: a signature proves itself, and only a founding entry with all of them makes a team. To a
-launcher that is not allowed every answer is "not-allowed", whatever else is true.
+What was signed is remembered (space "invite") until the team is founded: a founding entry that we signed but do
+not remember tells that our disk was lost, and with it our votes. To a launcher that is not allowed every answer
+is "not-allowed", whatever else is true.
 """
 
 from collections.abc import Callable
 
 from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.effects import Effect, Now, Send
+from ioa_p2p.effects import Effect, Now, Rows, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.events import Offer
 from ioa_p2p.team.roster import Terms, check_terms, sign
@@ -18,38 +19,54 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFrame, Member, Roster
 
+SPACE = "invite"
 _BID_S = 60  # a bid binds nobody longer
 
 
 class Guest:
-    def __init__(self, key: NodeKey, network: bytes, allowed: Callable[[], frozenset[bytes]]) -> None:
+    def __init__(self, key: NodeKey, network: bytes, rows: Rows, allowed: Callable[[], frozenset[bytes]]) -> None:
         """allowed: the launchers this node works for, as of now."""
         self._key = key
         self._network = network
         self._allowed = allowed
         self._offer = Offer(())
+        self._signed = {team: codec.decode(deadline, int) for team, deadline in rows(SPACE)}
+
+    def start(self, now: Now) -> list[Effect]:
+        """Forget signatures whose team can no more be founded in time."""
+        late = [team for team, deadline in self._signed.items() if deadline < now.wall]
+        return [effect for team in late for effect in self.forget(team)]
 
     def offer(self, offer: Offer) -> None:
         self._offer = offer
 
+    def signed(self, team: bytes) -> bool:
+        return team in self._signed
+
+    def forget(self, team: bytes) -> list[Effect]:
+        return [Save(SPACE, team, None)] if self._signed.pop(team, None) is not None else []
+
     def on_call(self, now: Now, peer: bytes, call: Call, room: bool) -> list[Effect]:
-        refusal = self._refusal(now, peer, call, room)
-        if refusal:
-            return [Send(peer, Decline(call.team, call.agent, refusal))]
         member = self._member(call.agent)
-        assert member is not None, "refused above"
+        refusal = self._refusal(now, peer, call, room)
+        if refusal or member is None:
+            return [Send(peer, Decline(call.team, call.agent, refusal))]
         wall = int(now.wall)
         bid = Bid(self._key.node, call.team, member, wall + self._offer.busy_s, self._offer.load, wall, wall + _BID_S)
         return [Send(peer, BidFrame(seal(self._key, self._network, Kind.BID, bid)))]
 
     def on_invitation(self, now: Now, peer: bytes, invitation: Invitation) -> list[Effect]:
         roster = codec.decode(invitation.roster, Roster)
-        terms = Terms(self._key.node, self._offer.members, self._allowed())
         try:
-            check_terms(roster, peer, terms, now)
+            check_terms(roster, peer, Terms(self._key.node, self._offer.members, self._allowed()), now)
         except PeerError as fault:
             return [Send(peer, Decline(roster.team, "any", fault.code))]
-        return [Send(peer, InviteFrame(roster.team, sign(self._key, self._network, invitation.roster, now)))]
+        self._signed[roster.team] = roster.deadline
+        signature = sign(self._key, self._network, invitation.roster, now)
+        return [
+            Save(SPACE, roster.team, codec.encode(roster.deadline)),
+            Send(peer, InviteFrame(roster.team, signature)),
+        ]
 
     def _refusal(self, now: Now, peer: bytes, call: Call, room: bool) -> str:
         if peer != self._key.node and peer not in self._allowed():

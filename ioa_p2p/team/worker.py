@@ -10,7 +10,6 @@ seen, which fences every lower one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from ioa_p2p.effects import Emit, Now, Rows, Save
 from ioa_p2p.team.events import (
@@ -27,7 +26,7 @@ from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import Profile, may_repeat
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.team import Report, TaskSpec
+from ioa_p2p.wire.team import Report, ReportState, TaskSpec
 
 Deed = Save | Emit | Report
 """What the worker wants done; the team sends a Report to the coordinator and the launcher."""
@@ -97,15 +96,20 @@ class Worker:
 
     # -- the log decides
 
-    def reconcile(self, now: Now, state: TeamState) -> list[Deed]:
-        """Make our jobs agree with the decided state: take on what is ours, let go of what is not."""
+    def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
+        """Make our jobs agree with the decided state: let go of what is not ours, take on what is.
+
+        new: take on. False while no coordinator is heard, for then the log may be behind (after a restart)
+        and what it gives us may long be fenced.
+        """
         deeds: list[Deed] = []
         for row in state.tasks.values():
             job = self._jobs.get(row.spec.id)
             if job is not None and job.spec is not None and self._is_over(row, job):
                 deeds += self._close(job.spec, row)
             job = self._jobs.get(row.spec.id)
-            if row.spec.node == self._node and not row.state.final and row.term >= self._fence:
+            mine = row.spec.node == self._node and not row.state.final
+            if new and mine and row.term >= self._fence:
                 deeds += self._take_on(now, state, row, job)
         return deeds
 
@@ -243,8 +247,8 @@ class Worker:
         state = "running" if run.running else "accepted"
         return Report(self._team, spec.id, spec.attempt, state, run.percent, run.note)
 
-    def _report(self, spec: TaskSpec, state: str, note: str = "", retry_s: int = 0) -> Report:
-        return Report(self._team, spec.id, spec.attempt, cast(Any, state), -1, note, retry_s)
+    def _report(self, spec: TaskSpec, state: ReportState, note: str = "", retry_s: int = 0) -> Report:
+        return Report(self._team, spec.id, spec.attempt, state, -1, note, retry_s)
 
     def _save(self, task: bytes, job: Job) -> Save:
         self._jobs[task] = job

@@ -17,6 +17,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 
 T = TypeVar("T")
+M = TypeVar("M", bound=msgspec.Struct)
 
 _encoder = msgspec.msgpack.Encoder()
 
@@ -42,6 +43,11 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise PeerError("undecodable", str(fault)[:200]) from None
 
 
+def replace(message: M, **changes: Any) -> M:
+    """A copy with some fields changed; not checked, so for our own values only."""
+    return msgspec.structs.replace(message, **changes)
+
+
 def read_any(data: bytes) -> Any:
     """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
     try:
@@ -50,11 +56,6 @@ def read_any(data: bytes) -> Any:
     except (ValueError, TypeError, msgpack.UnpackException) as fault:  # TypeError: a map as a map's key
         raise PeerError("undecodable", str(fault)[:200]) from None
     return value
-
-
-def replace(message: T, **changes: Any) -> T:
-    """A copy with some fields changed. Values are not checked again: they are ours."""
-    return cast(T, msgspec.structs.replace(cast(Any, message), **changes))
 
 
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:

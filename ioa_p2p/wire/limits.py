@@ -47,6 +47,69 @@ LINK_BAD_FRAMES_MAX = 100  # a peer that sends more undecodable frames is cut
 # -- datagrams --------------------------------------------------------------------------------------
 DATAGRAM_BYTES_MAX = 1_200  # below every common path MTU
 
+# -- the DHT ----------------------------------------------------------------------------------------
+RECORD_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + RECORD_BODY_BYTES_MAX + SIGNATURE_BYTES
+DATAGRAM_BODY_BYTES_MAX = DATAGRAM_BYTES_MAX - 74  # less header, sender, nonce and box
+BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is made again when needed
+DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
+DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
+DHT_ALPHA = 3  # requests of one lookup under way at once
+DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
+DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
+DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
+DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
+DHT_TOKEN_BYTES = 8  # nobody guesses one within its ten minutes
+DHT_TOKEN_S = 300  # a token holds for one to two of these
+DHT_PAD_BYTES = 320  # a request with it is 400 B sealed, a third of the largest answer
+DHT_AGREE = 3  # holders that must agree on the newest seq before a read ends early
+DHT_LOOKUP_S = 15  # then a lookup ends with what it has
+DHT_LOOKUP_CALLS_MAX = 120  # likewise
+DHT_CALLS_MAX = 4_096  # requests under way; over: a new one counts as unanswered
+DHT_CALL_S = 2.0  # without an answer by then the peer missed
+DHT_SLOW_S = (0.1, 0.2, 1.0)  # least, first and most patience before a peer frees its place in a lookup
+DHT_MISSES_MAX = 3  # then a peer leaves the table
+DHT_SUSPECTS_MAX = 1_024  # peers remembered as slow; over: the oldest is forgotten
+DHT_SUSPECT_S = 60  # how long one is left out of lookups
+DHT_CONTACTED_MAX = 1_024  # peers we wrote to, remembered until we are proven reachable; over: the oldest goes
+DHT_CONTACTED_S = 600  # a home router forgets a mapping well before
+DHT_DIAL_BACK_S = 10  # between requests to be dialled back, and between those granted
+DHT_JUMP_S = 5.0  # a timer this late means that we slept: nobody is blamed for silence
+DHT_SEARCHES_MAX = 64  # lookups under way; over: queued
+DHT_QUEUE_MAX = 1_024  # lookups queued; over: UsageError('busy')
+DHT_PUTS_MAX = 4  # puts of the publisher under way at once; the rest wait their turn
+DHT_PUT_QUORUM = 0.75  # of the holders found must confirm
+DHT_COPIES_MIN = 10  # the publisher tops up below
+DHT_SEEDS_MAX = 32  # over: UsageError
+DHT_SEED_RETRY_S = (1, 60)  # first and longest wait between tries of a silent seed, for ever
+DHT_PEERS_SAVED_MAX = 200  # good peers on disk; over: the longest unheard goes
+DHT_SAVE_PEERS_S = 30  # how often they are written, if changed
+DHT_REFRESH_S = 300  # between refreshes of the table, checks of copies and digests
+DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is not tried now
+
+# -- what a holder keeps ----------------------------------------------------------------------------
+STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
+STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
+STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
+STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
+STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
+POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
+POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
+PASS_ON_MAX = 64  # items handed to one closer newcomer at once; the rest follow with the next check of copies
+HAVE_MAX = 100  # frames asked about in one request
+
+# -- neighbours' directories ------------------------------------------------------------------------
+DIGEST_ENTRIES_MAX = 1_000  # newest first; older ones are found by lookup
+RECORDS_BYTES_MAX = 96 * 1024  # of frames in one answer; the asker wants the rest again
+CARDS_KEPT_MAX = 256  # about 4 MB at most; over: the longest unused goes
+CARD_WAIT_S = 5  # then a card counts as not to be had
+DIGEST_WAIT_S = 3  # how long "ready" waits for a link neighbour's digest
+
+# -- publishing -------------------------------------------------------------------------------------
+AGENTS_MAX = 64  # of one node; over: UsageError
+PUBLISH_RETRY_S = (2, 60)  # first and longest wait before a put that failed is tried again
+REPUBLISH_SPREAD = 0.2  # +-: agents of one start do not re-issue as one
 # -- moving bytes (net/) ----------------------------------------------------------------------------
 LINK_HELLO_BYTES_MAX = 2 * 1024  # nothing longer is read before the hello. Over: the link is closed
 LINK_PING_BYTES_MAX = 64  # a pong repeats it. Over: a bad frame
@@ -57,7 +120,8 @@ LINK_HELD_BEATS_MAX = 2  # an inbound link waits this long for the outcome of ou
 LINK_STALL_BEATS_MAX = 11  # about 10 s in which not one queued byte could be written: closed, the logs repair
 LINK_STEADY_S = 10.0  # a link that stood shorter counts as a failed dial, or accept-and-cut would spin
 LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
-LINK_BACKOFF_S_MAX = 60.0
+LINK_BACKOFF_S_MAX = 60.0  # a neighbour that comes back is found within a minute
+LINK_BACKOFF_S_MAX = 60.0  # a peer that comes back is found within a minute
 LINK_QUEUE_BYTES_MAX = 4 * 1024 * 1024  # per link, outbound. Full: `send` says False and counts
 LINK_QUEUE_FRAMES_MAX = 8 * 1024  # per link, outbound: small frames cost more than their bytes
 LINK_WRITE_BYTES_MAX = 256 * 1024  # one write, so that a pong waits for no more than this
@@ -67,6 +131,12 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
+LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading; more than that: cut
+LINK_WINDOW_STEP_BYTES = 256 * 1024  # credit is given in steps of this size: each is an encrypted frame
+LINK_SOCKETS_INBOUND_MAX = 256  # accepted sockets, handshakes included. Over: closed at once
+LINK_HANDSHAKE_S = 8.0  # for a dial, and for each step of an accepted socket's handshake. Over: closed
+LINK_DIALS_MAX = 16  # at a time; others wait
+LINK_CLOSE_S = 5.0  # closing never takes longer; flushing is one second of it
 # -- node and its local control ---------------------------------------------------------------------
 MESH_NAME_BYTES_MAX = 64  # a name people type
 SEEDS_MAX = 64  # every seed is asked at start and again for ever
@@ -77,13 +147,10 @@ CONTROL_BACKLOG_BYTES_MAX = 4 * 1024 * 1024  # unread by a client that stopped r
 CONTROL_CLIENTS_MAX = 64  # more are told busy
 CONTROL_REQUEST_WAIT_S = 10.0  # a client that says nothing for longer is cut off
 CONTROL_PATH_BYTES_MAX = 100  # a unix socket's path fits 108 bytes on Linux, 104 on macOS
-# -- storage ----------------------------------------------------------------------------------------
-STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
 
-# -- adapters ---------------------------------------------------------------------------------------
 # -- team channel (gossip) --------------------------------------------------------------------------
 CHAT_BODY_BYTES_MAX = 60 * 1024  # with 64 seen marks it still fits a signed frame; larger things are blobs
-CHAT_KIND_BYTES_MAX = 24
+CHAT_KIND_BYTES_MAX = 24  # a word, not a text
 CHAT_MEMBERS_MAX = 64  # the largest team a config may allow; a longer frontier is undecodable
 CHAT_PUSH_ALL_MAX = 16  # teams up to this size are pushed to whole
 CHAT_PUSH_SOME = 6  # larger ones: so many random members, digests to the rest
@@ -101,11 +168,11 @@ CHAT_GAP_S = 60.0  # a gap that nobody could fill for so long counts as met
 CHAT_TELL_S = 30.0  # frontier exchange, +- 10 %
 CHAT_TELL_AGAIN_S = 2.0  # least time between two frontiers that answer the same member
 CHAT_ANSWER_S = 2.0  # a want without progress for so long is asked of another, then doubled
-CHAT_ANSWER_S_MAX = 30.0
+CHAT_ANSWER_S_MAX = 30.0  # where the doubling ends
 CHAT_HELD_S = 0.05  # acknowledgements gather for so long
 CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
-BLOB_BYTES_MAX = 16 * 1024 * 1024
-BLOB_CHUNK_BYTES = 60 * 1024
+BLOB_BYTES_MAX = 16 * 1024 * 1024  # held in memory while it is verified
+BLOB_CHUNK_BYTES = 60 * 1024  # two pieces fit one link frame, and a chat line need not wait long
 BLOB_CHUNKS_MAX = -(-BLOB_BYTES_MAX // BLOB_CHUNK_BYTES)  # their hashes fit one link frame
 BLOB_FETCHES_MAX = 4  # fetched at once; more wait
 BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
@@ -113,9 +180,10 @@ BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
 BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
 BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
 # -- decision log and election ----------------------------------------------------------------------
-TEAM_ID_BYTES = 16
+TEAM_ID_BYTES = 16  # random: two teams never share one
 TEAM_VOTERS_MAX = 64  # the largest team a config may ask for; also bounds a certificate
 INCARNATION_MAX = 1 << 16  # each one is a re-forming by hand or after a lost majority
+TERM_MAX = 1 << 48  # ten elections a second would last 900,000 years
 TERM_MAX = 1 << 48
 TERM_MAX = 1 << 48  # ten elections a second would last 900,000 years
 TEAM_ID_BYTES = 16  # random: no two teams meet by chance
@@ -128,6 +196,7 @@ DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still f
 ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES  # any signed frame
 DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
 DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
+APPEND_ENTRIES_MAX = 64  # one batch; the rest follows with the next
 APPEND_ENTRIES_MAX = 64
 APPEND_ENTRIES_MAX = 64  # one batch; the rest follows with the next
 APPEND_ENTRIES_MAX = 64  # the follower verifies a batch in a few milliseconds, between two beats
@@ -138,19 +207,19 @@ APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then o
 TEAM_MEMBERS_MIN = 2  # one voter alone is no team
 TEAM_MEMBERS_MAX = TEAM_VOTERS_MAX  # agents; the default policy forms and signs at most 16
 TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
-GOAL_CHARS_MAX = 2_000
+GOAL_CHARS_MAX = 2_000  # a page; it stands in the roster, data goes as attachments
 BRIEF_CHARS_MAX = 240  # a skill's description in a roster: what a planner reads of it
 ROSTER_BYTES_MAX = 24 * 1024  # with 64 counter-signatures it fits one step
 INVITE_FRAME_BYTES_MAX = 192  # body of 5 fields <= 100 B, header 4, signature 64
 STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
 TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
-TASK_INPUTS_MAX = 16
+TASK_INPUTS_MAX = 16  # types, as many as a skill may name
 TASK_ATTEMPTS_MAX = 8  # over: the task failed
 TASK_STARTS_MAX = 2  # starts of one task at one worker; the second death is a dead letter
 TASK_VALUE_BYTES_MAX = 16 * 1024  # inline inputs or outputs of one task; larger values go as blobs
-TASK_BLOBS_MAX = 8
-BLOB_NAME_CHARS_MAX = 120
-BLOB_SIZE_MAX = 16 * 1024 * 1024  # a blob is held in memory while it is verified
+TASK_BLOBS_MAX = 8  # their names and hashes still fit one step
+BLOB_NAME_CHARS_MAX = 120  # a file name with its ending
+# Texts that people read; longer ones are cut by who writes them, refused by who reads.
 LINE_CHARS_MAX = 2_000
 SUMMARY_CHARS_MAX = 1_000
 ANSWER_CHARS_MAX = 8_000
@@ -163,3 +232,21 @@ QUEUE_MAX = 256  # and of all together
 LAUNCHES_MAX = 64  # open launches of one node; over: UsageError
 TEAMS_OPEN_MAX = 64  # open teams of one node; over: calls are declined
 LINES_KEPT_MAX = 64  # said lines a planner sees
+
+# -- storage ----------------------------------------------------------------------------------------
+STORE_WAL_BYTES_MAX = 4 * 1024 * 1024  # the WAL file is cut back to this after a checkpoint
+
+# -- adapters ---------------------------------------------------------------------------------------
+# One JSON line of an agent, so one value of it; larger things are attachments. Over: Failed
+ADAPTER_LINE_BYTES_MAX = 1024 * 1024
+ADAPTER_OUTPUT_BYTES_MAX = 64 * 1024 * 1024  # all lines of one run. Over: the run is Failed and its process killed
+ADAPTER_EVENTS_MAX = 100_000  # events of one run: a long streamed text fits, an endless loop does not. Over: as above
+ADAPTER_STDERR_BYTES_MAX = 8 * 1024  # the end of an agent's stderr, kept for its error messages; the rest is dropped
+ADAPTER_NOTE_CHARS_MAX = 200  # one line of a terminal; longer notes are cut
+ADAPTER_CONCURRENCY_MAX = 64  # processes of one agent. Over: UsageError
+ADAPTER_CANCEL_S_MAX = 5.0  # grace before TERM and before KILL: an end within 10 s. Over: UsageError
+ADAPTER_BACKOFF_S_MAX = 30.0  # longest wait before a worker process that keeps dying is started again
+ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Over: Failed
+ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
+ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
+AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again

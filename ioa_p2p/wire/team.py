@@ -185,7 +185,7 @@ class Blob(Message, frozen=True):
     name: Annotated[str, Meta(max_length=limits.BLOB_NAME_CHARS_MAX)]
     media_type: Word
     hash: Hash
-    size: Annotated[int, Meta(ge=0, le=limits.BLOB_SIZE_MAX)]
+    size: Annotated[int, Meta(ge=0, le=limits.BLOB_BYTES_MAX)]
     type: Word = ""
 
 
@@ -364,7 +364,7 @@ class Report(Message, frozen=True, tag="report"):
     team: TeamId
     task: TaskId
     attempt: Attempt
-    state: Literal["accepted", "running", "busy"] | FinalState
+    state: ReportState
     fraction: Annotated[int, Meta(ge=-1, le=100)] = -1
     note: Reason = ""
     retry_s: Count = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from nacl.signing import SigningKey
 
 from ioa_p2p.net.faults import FaultyLinks, LinkFaults
+from ioa_p2p.net.libp2p import Libp2pLinks
 from ioa_p2p.net.memory import MemoryHub, MemoryLinks
 from ioa_p2p.net.ports import Links
 from ioa_p2p.wire.ids import network_id
@@ -62,6 +63,8 @@ class Rig:
 
     def _links(self, number: int, hello: Hello, port: int) -> Links:
         dice = random.Random(number)
+        if self.kind == "libp2p":
+            return Libp2pLinks(seed_of(number), hello, dice, port=port)
         inner = MemoryLinks(self._hub, node_of(number), hello, dice, f"/memory/{port}" if port else "")
         return FaultyLinks(inner, dice, LinkFaults()) if self.kind == "memory without faults" else inner
 

@@ -14,7 +14,7 @@ from tests.contracts.rig import Peer, Rig, join, port_of
 SIGNED = LinkKind.SIGNED
 
 
-@pytest.fixture(params=["memory", "memory without faults"])
+@pytest.fixture(params=["memory", "memory without faults", "libp2p"])
 async def rig(request: pytest.FixtureRequest) -> AsyncIterator[Rig]:
     made = Rig(request.param)
     yield made

@@ -1,0 +1,157 @@
+"""Requests under way: ids, patience, misses. What every part that asks a peer goes through.
+
+    asker ── ask(contact, request) ──> Send ... answer(id, peer) ──> asker.answered
+                                        ├─ no answer after ~200 ms ──> asker.slow   (the peer is a suspect)
+                                        └─ none after 2 s ──────────> asker.lost    (the peer missed)
+
+Patience follows the round trips seen, as TCP's retransmission timer does (RFC 6298): mean + 4 x deviation.
+"""
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.effects import Effect, Now, Send
+from ioa_p2p.errors import PeerError
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.dht import Answer, Contact, Rpc
+
+
+class Asker(Protocol):
+    """What becomes of a request. Exactly one of `answered` and `lost` is called, `slow` perhaps before."""
+
+    def answered(self, now: Now, call: "Call", answer: Any) -> None: ...
+
+    def slow(self, now: Now, call: "Call") -> None: ...
+
+    def lost(self, now: Now, call: "Call") -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """subject: whatever the asker wants to find again."""
+
+    id: int
+    to: Contact
+    asker: Asker
+    answer: type[Answer]
+    sent_s: float
+    subject: Any
+    slow: bool = False
+
+
+class Suspects:
+    """Peers that were slow of late, whether or not they are in the table; bounded, oldest forgotten first."""
+
+    def __init__(self) -> None:
+        self._until_s: OrderedDict[bytes, float] = OrderedDict()
+
+    def add(self, key: bytes, boot_s: float) -> None:
+        self._until_s.pop(key, None)
+        self._until_s[key] = boot_s + limits.DHT_SUSPECT_S
+        if len(self._until_s) > limits.DHT_SUSPECTS_MAX:
+            self._until_s.popitem(last=False)
+
+    def clear(self, key: bytes) -> None:
+        self._until_s.pop(key, None)
+
+    def clear_all(self) -> None:
+        self._until_s.clear()
+
+    def has(self, key: bytes, boot_s: float) -> bool:
+        return self._until_s.get(key, 0.0) > boot_s
+
+
+class Calls:
+    """out: where Sends go. on_missed: told who left a request unanswered.
+
+    `client` is what our requests say of us; while it holds, `contacted` says whom we wrote to, and when.
+    """
+
+    def __init__(
+        self, rng: random.Random, out: list[Effect], agenda: Agenda, on_missed: Callable[[Contact], None]
+    ) -> None:
+        self.client = True
+        self.suspects = Suspects()
+        self.contacted: OrderedDict[bytes, float] = OrderedDict()
+        self._rng = rng
+        self._out = out
+        self._agenda = agenda
+        self._on_missed = on_missed
+        self._calls: dict[int, Call] = {}
+        self._mean_s: float | None = None
+        self._deviation_s = 0.0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def ask(
+        self, now: Now, to: Contact, request: type[Rpc], answer: type[Answer], asker: Asker, subject: Any, *fields: Any
+    ) -> None:
+        """Send `request(id, client, *fields)`. With too many under way it counts as lost at once."""
+        call = Call(self._rng.getrandbits(32), to, asker, answer, now.boot, subject)
+        if len(self._calls) >= limits.DHT_CALLS_MAX or call.id in self._calls:
+            asker.lost(now, call)
+            return
+        if self.client:
+            self._note_contact(now, to.key)
+        self._calls[call.id] = call
+        self._out.append(Send(to, request(call.id, self.client, *fields)))
+        self._agenda.at(now.boot + self.patience_s, partial(self._due, call))
+
+    @property
+    def patience_s(self) -> float:
+        """How long a peer may keep its place in a lookup."""
+        least, first, most = limits.DHT_SLOW_S
+        if self._mean_s is None:
+            return first
+        return min(most, max(least, self._mean_s + 4 * self._deviation_s))
+
+    def match(self, peer: Contact, answer: Answer) -> Call:
+        """Take out the call that this answers. Raises PeerError('unasked-answer')."""
+        call = self._calls.get(answer.id)
+        if call is None or call.to != peer or not isinstance(answer, call.answer):
+            raise PeerError("unasked-answer")
+        del self._calls[answer.id]
+        return call
+
+    def heard(self, now: Now, call: Call) -> None:
+        """The call was answered: learn from its round trip."""
+        self.suspects.clear(call.to.key)
+        trip_s = now.boot - call.sent_s
+        if self._mean_s is None:
+            self._mean_s, self._deviation_s = trip_s, trip_s / 2
+            return
+        self._deviation_s += (abs(trip_s - self._mean_s) - self._deviation_s) / 4
+        self._mean_s += (trip_s - self._mean_s) / 8
+
+    def abandon(self, now: Now) -> None:
+        """All answers are hopeless and nobody is to blame (we slept, or changed networks)."""
+        calls, self._calls = list(self._calls.values()), {}
+        self.suspects.clear_all()
+        for call in calls:
+            call.asker.lost(now, call)
+
+    def _due(self, call: Call, now: Now) -> None:
+        """First the patience with it ends, then all hope."""
+        if self._calls.get(call.id) is not call:
+            return
+        if not call.slow:
+            call.slow = True
+            self._agenda.at(max(call.sent_s + limits.DHT_CALL_S, now.boot), partial(self._due, call))
+            self.suspects.add(call.to.key, now.boot)
+            call.asker.slow(now, call)
+            return
+        del self._calls[call.id]
+        self._on_missed(call.to)
+        call.asker.lost(now, call)
+
+    def _note_contact(self, now: Now, key: bytes) -> None:
+        self.contacted.pop(key, None)
+        self.contacted[key] = now.boot
+        if len(self.contacted) > limits.DHT_CONTACTED_MAX:
+            self.contacted.popitem(last=False)

@@ -1,0 +1,89 @@
+"""What our own side asks of the DHT machine. `request` numbers are the caller's; the event that answers carries it."""
+
+from dataclasses import dataclass
+
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.dht import Contact
+from ioa_p2p.wire.records import Card
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+
+    seeds: tuple[Contact, ...] = ()
+    peers: tuple[Contact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Publish an agent, or its change. Answered by Published or Queued, and kept alive by re-issues until Withdraw.
+
+    addresses: multiaddr texts of the node's link. endpoint: `ip:port` of its DHT, or empty for what peers see.
+    features: what the node speaks. cells: nearest centroids of an index model, if any. ttl: seconds.
+    """
+
+    card: Card
+    addresses: tuple[str, ...] = ()
+    endpoint: str = ""
+    features: tuple[str, ...] = ()
+    cells: tuple[int, ...] = ()
+    ttl: int = limits.TTL_S_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Say that the agent is gone. Answered by Published or Queued."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRecord:
+    """The newest record of one agent. Answered by RecordFound."""
+
+    request: int
+    node: bytes
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPointers:
+    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound."""
+
+    request: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCard:
+    """The card with this hash from `node`, to whom a link must stand. Answered by CardFound."""
+
+    request: int
+    node: bytes
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutFrame:
+    """Put one signed record or pointer frame on its holders, unchanged. Answered by FramePut."""
+
+    request: int
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourUp:
+    """A link to `node` stands: exchange digests with it."""
+
+    node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourDown:
+    node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """We woke up or changed networks: blame nobody for silence, look around and publish again at once."""

@@ -1,0 +1,98 @@
+"""What the DHT machine tells our own side."""
+
+from dataclasses import dataclass
+
+from ioa_p2p.wire.records import AgentRecord, Card, Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The table is filled, neighbours' directories were compared, and it is known whether strangers reach us.
+
+    peers: good ones in the table; 0 if nobody else is there. reachable: False makes us a client, in no table.
+    exchanged: False if no link neighbour was there to compare directories with.
+    """
+
+    peers: int
+    reachable: bool
+    exchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFound:
+    """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued."""
+
+    request: int
+    record: AgentRecord | None
+    asked: int
+    answered: int
+    age_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PointersFound:
+    """pointers: one of each agent, in no order of merit. asked, answered: peers."""
+
+    request: int
+    pointers: tuple[Pointer, ...]
+    asked: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardFound:
+    """card: None if it cannot be had from there."""
+
+    request: int
+    card: Card | None
+
+
+@dataclass(frozen=True, slots=True)
+class FramePut:
+    """holders: found and given the frame; confirmed: have it."""
+
+    request: int
+    ok: bool
+    confirmed: int
+    holders: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The record and all pointers were put. confirmed of holders: the record's. keys: pointers placed well enough.
+
+    cut: index keys beyond the limit, under which the agent is not found.
+    """
+
+    agent: str
+    seq: int
+    confirmed: int
+    holders: int
+    keys: int
+    cut: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Not published yet; it is tried again by itself. reason: 'no-peers' or 'too-few-holders'."""
+
+    agent: str
+    reason: str
+    confirmed: int = 0
+    holders: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloneAlarm:
+    """Two different frames claim one seq, or an older start of a node spoke after a newer one."""
+
+    node: bytes
+    agent: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeersChanged:
+    """good: entries of the table that answered when last asked."""
+
+    good: int

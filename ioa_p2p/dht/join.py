@@ -1,0 +1,141 @@
+"""Getting into the mesh and staying in it.
+
+seeds, remembered peers ── Ping ──> Pong ──> search for ourselves ──> filled ── every 5 min again
+    ^                        │
+    └── 1 s, 2 s ... 60 s <──┘ silent: for ever; heard: looked after once a minute, so that no island stays one
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ioa_p2p.dht import space
+from ioa_p2p.dht.calls import Call
+from ioa_p2p.dht.search import Means, Search
+from ioa_p2p.effects import Now
+from ioa_p2p.errors import UsageError
+from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.dht import Contact, Ping, Pong
+
+
+@dataclass(slots=True, eq=False)
+class Seed:
+    contact: Contact
+    wait_s: float = limits.DHT_SEED_RETRY_S[0]
+    heard: bool = False
+
+
+class Joining:
+    """An Asker: its pings. on_filled(now) is called after every search for ourselves that found somebody, and once
+    when it is clear that nobody else is there."""
+
+    def __init__(self, means: Means, rng: random.Random, on_filled: Callable[[Now], None]) -> None:
+        self._means = means
+        self._rng = rng
+        self._on_filled = on_filled
+        self._seeds: dict[bytes, Seed] = {}
+        self._open = 0
+        self._searching = False
+        self._again = False
+        self._wait_s = limits.DHT_SEED_RETRY_S[0]
+
+    def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
+        """Raises UsageError('too-many-seeds')."""
+        if len({seed.key for seed in seeds} | self._seeds.keys()) > limits.DHT_SEEDS_MAX:
+            raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
+        own = self._means.peers.own
+        for contact in seeds:
+            if contact.key != own:
+                seed = self._seeds[contact.key] = Seed(contact)
+                self._try(seed, now)
+        for contact in dict.fromkeys((*peers, *self._means.peers.remembered)):
+            if contact.key not in self._seeds and contact.key != own:
+                self._ping(now, contact, None)
+        self._settle(now)
+
+    def refresh(self, now: Now) -> None:
+        """Try all seeds at once and look around."""
+        for seed in self._seeds.values():
+            self._ping(now, seed.contact, None)
+        self.search(now)
+
+    def search(self, now: Now) -> None:
+        """Look for ourselves: that fills the table where it matters and tells our neighbours of us."""
+        if self._searching:
+            self._again = True
+            return
+        self._searching, self._again = True, False
+        seeds = [seed.contact for seed in self._seeds.values() if seed.heard]
+        Search(self._means, ids.dht_id(self._means.peers.own), self._searched).start(now, seeds)
+
+    def look_around(self, now: Now) -> None:
+        """Every few minutes: our own place and a random one."""
+        self.search(now)
+        if self._means.peers.table.good:
+            Search(self._means, self._rng.randbytes(limits.DHT_ID_BYTES), _nothing).start(now)
+
+    def answered(self, now: Now, call: Call, answer: Any) -> None:
+        self._open -= 1
+        if call.subject is None:
+            self.search(now)
+        else:
+            self._heard(call.subject, now)
+
+    def slow(self, now: Now, call: Call) -> None:
+        pass
+
+    def lost(self, now: Now, call: Call) -> None:
+        self._open -= 1
+        seed: Seed | None = call.subject
+        if seed is not None:
+            seed.heard = False
+            self._try_later(seed, now, seed.wait_s)
+            seed.wait_s = min(2 * seed.wait_s, limits.DHT_SEED_RETRY_S[1])
+        self._settle(now)
+
+    def _try(self, seed: Seed, now: Now) -> None:
+        """Ping it, unless it was heard of late anyway."""
+        entry = self._means.peers.table.get(space.position(seed.contact.key))
+        if self._seeds.get(seed.contact.key) is not seed:
+            return
+        if entry is not None and not entry.misses and now.boot - entry.heard_s < limits.DHT_SEED_RETRY_S[1] / 2:
+            self._heard(seed, now)
+        else:
+            self._ping(now, seed.contact, seed)
+
+    def _heard(self, seed: Seed, now: Now) -> None:
+        """A seed heard after silence may know a part of the mesh that we do not: search anew."""
+        news, seed.heard, seed.wait_s = not seed.heard, True, limits.DHT_SEED_RETRY_S[0]
+        self._try_later(seed, now, limits.DHT_SEED_RETRY_S[1])
+        if news:
+            self.search(now)
+
+    def _try_later(self, seed: Seed, now: Now, wait_s: float) -> None:
+        self._means.agenda.at(now.boot + wait_s * self._rng.uniform(0.8, 1.0), partial(self._try, seed))
+
+    def _ping(self, now: Now, contact: Contact, seed: Seed | None) -> None:
+        self._open += 1
+        self._means.calls.ask(now, contact, Ping, Pong, self, seed)
+
+    def _searched(self, now: Now, search: Search) -> None:
+        """Somebody answered: filled. Nobody: again in a while, for somebody may be there."""
+        self._searching = False
+        if search.holders:
+            self._wait_s = limits.DHT_SEED_RETRY_S[0]
+            self._on_filled(now)
+        elif self._seeds or len(self._means.peers.table):
+            self._means.agenda.at(now.boot + self._wait_s * self._rng.uniform(0.8, 1.0), self.search)
+            self._wait_s = min(2 * self._wait_s, limits.DHT_SEED_RETRY_S[1])
+        if self._again:
+            self.search(now)
+
+    def _settle(self, now: Now) -> None:
+        """No seeds, and nobody remembered who answers: we are the first."""
+        if not self._open and not self._seeds and not len(self._means.peers.table):
+            self._on_filled(now)
+
+
+def _nothing(now: Now, search: Search) -> None:
+    """The search itself fills the table."""

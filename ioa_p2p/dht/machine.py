@@ -1,0 +1,299 @@
+"""The DHT machine: a node's part in the mesh's directory. Pure; composed of one noun a file.
+
+    Contact + datagram ──> Holder answers | Calls match ──> Search, Put, Joining, Publisher ──> Send, Save
+    node key + directory message ──> Neighbours, Cards                                      ──> Send
+    command ──> Joining, Publisher, searches ──> events (events.py)        one timer ──> Agenda ──> all deadlines
+
+`handle_message(now, peer, message)`: peer is a Contact for a `wire.dht.Datagram` (key proven by the box, endpoint as
+the datagram came), a node key (32 B) for a `wire.dht.Directory` message. Sends are addressed likewise.
+"""
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ioa_p2p.crypto import envelope
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.dht import commands, events
+from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.dht.calls import Calls
+from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.holder import Holder
+from ioa_p2p.dht.join import Joining
+from ioa_p2p.dht.neighbours import Neighbours
+from ioa_p2p.dht.peers import Peers
+from ioa_p2p.dht.publisher import Publisher
+from ioa_p2p.dht.put import Put
+from ioa_p2p.dht.reach import Reach
+from ioa_p2p.dht.readiness import Readiness
+from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.search import Means, PointerSearch, RecordSearch, Search
+from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.dht.tokens import Tokens
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
+from ioa_p2p.errors import UsageError
+from ioa_p2p.wire import dht as wire
+from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.frames import Frame
+from ioa_p2p.wire.records import AgentRecord, Pointer
+
+TIMER = "dht"
+
+
+class DhtMachine:
+    """key: the node's. network: 16 B. rows: saved state. boot: this start's id (unix ms). check: verifies frames."""
+
+    def __init__(
+        self,
+        key: NodeKey,
+        network: bytes,
+        rows: Rows,
+        rng: random.Random,
+        boot: int,
+        check: Callable[[Frame, bytes], None] = envelope.check,
+    ) -> None:
+        self.faults: Counter[str] = Counter()
+        self._rng = rng
+        self._out: list[Effect] = []
+        self._agenda = Agenda(TIMER)
+        self._calls = Calls(rng, self._out, self._agenda, self._missed)
+        self._peers = Peers(key.node, rows, self._calls, self._out)
+        self._store = Store(self._clone)
+        self._gate = Gate(network, self._store, check)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda)
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
+        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
+        self._joining = Joining(self._means, rng, self._filled)
+        self._readiness = Readiness(self._agenda, self._out, self._status)
+        self._neighbours = Neighbours(self._store, self._gate, self._out, self._compared)
+        self._cards = Cards(self._agenda, self._out)
+        self._publisher = Publisher(
+            key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
+        )
+        self._searches = 0
+        self._waiting: deque[Callable[[Now], None]] = deque()
+        self._told_good = 0
+
+    # -- the machine's four inputs
+
+    def start(self, now: Now) -> list[Effect]:
+        self._agenda.at(now.boot + limits.DHT_SAVE_PEERS_S, self._look_after)
+        self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
+        return self._effects()
+
+    def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
+        if isinstance(peer, wire.Contact):
+            if isinstance(message, wire.Pong | wire.Found | wire.Stored | wire.Had):
+                self._answered(now, peer, message)
+            else:
+                self._asked(now, peer, message)
+        else:
+            self._compare(now, peer, message)
+        return self._effects()
+
+    def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        if self._agenda.late_s(now.boot) > limits.DHT_JUMP_S:
+            self._refresh(now)
+        self._agenda.run(now)
+        return self._effects()
+
+    def handle_command(self, now: Now, command: Any) -> list[Effect]:
+        match command:
+            case commands.Join(seeds, peers):
+                self._joining.join(now, seeds, peers)
+            case commands.Publish():
+                self._publisher.publish(now, command)
+            case commands.Withdraw(agent):
+                self._publisher.withdraw(now, agent)
+            case commands.SearchRecord(request, node, agent):
+                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
+            case commands.SearchPointers(request, text):
+                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
+            case commands.PutFrame(request, frame):
+                self._search(now, partial(self._put_frame, request, item_of(frame)))
+            case commands.FetchCard(request, node, hash_):
+                self._cards.fetch(now, request, node, hash_)
+            case commands.NeighbourUp(node):
+                self._neighbours.up(now, node)
+            case commands.NeighbourDown(node):
+                self._neighbours.down(node)
+            case commands.Refresh():
+                self._refresh(now)
+            case _:
+                raise UsageError("unknown-command", f"the DHT knows no {type(command).__name__}")
+        return self._effects()
+
+    def _effects(self) -> list[Effect]:
+        wake = self._agenda.wake()
+        if wake is not None:
+            self._out.append(wake)
+        effects = self._out[:]
+        self._out.clear()
+        return effects
+
+    # -- what the node shows people
+
+    @property
+    def contacts(self) -> list[wire.Contact]:
+        """The good peers in the table."""
+        return [entry.contact for entry in self._peers.table if not entry.misses]
+
+    @property
+    def held(self) -> list[Item]:
+        """All records and pointers held here, own ones included: the local directory. Some may be past their time."""
+        return [held.item for held in self._store]
+
+    @property
+    def seen_endpoint(self) -> tuple[str, int] | None:
+        """Our DHT endpoint as a peer saw it."""
+        return self._reach.seen
+
+    # -- messages
+
+    def _asked(self, now: Now, peer: wire.Contact, message: wire.Request) -> None:
+        self._reach.request(now, peer)
+        client = self._calls.client
+        match message:
+            case wire.Ping():
+                answer = self._holder.pong(now, peer, message, client)
+            case wire.FindNode() | wire.FindRecord() | wire.FindPointers():
+                answer = self._holder.found(now, peer, message, client)
+            case wire.Store():
+                answer = self._holder.stored(now, peer, message, client)
+            case wire.Have():
+                answer = self._holder.had(now, peer, message, client)
+            case wire.DialBack():
+                self._reach.dial_back(now, peer)
+                return
+            case wire.Introduce():
+                self._reach.introduce(now, peer, message)
+                return
+        self._out.append(Send(peer, answer))
+        if not message.client:
+            self._peers.heard_of(now, peer)
+
+    def _answered(self, now: Now, peer: wire.Contact, answer: wire.Answer) -> None:
+        call = self._calls.match(peer, answer)
+        self._calls.heard(now, call)
+        if isinstance(answer, wire.Pong):
+            self._reach.pong(now, peer, answer)
+        self._peers.proven(now, peer, answer.client)
+        call.asker.answered(now, call, answer)
+
+    def _compare(self, now: Now, node: bytes, message: wire.Directory) -> None:
+        match message:
+            case wire.Digest():
+                self._neighbours.digest(now, node, message)
+            case wire.Want():
+                self._neighbours.want(now, node, message)
+            case wire.Records():
+                self._neighbours.records(now, node, message)
+            case wire.CardWanted():
+                self._cards.wanted(node, message)
+            case wire.CardGiven():
+                self._cards.given(node, message)
+
+    # -- searches on command
+
+    def _search(self, now: Now, start: Callable[[Now], None]) -> None:
+        if self._searches < limits.DHT_SEARCHES_MAX:
+            self._searches += 1
+            start(now)
+        elif len(self._waiting) < limits.DHT_QUEUE_MAX:
+            self._waiting.append(start)
+        else:
+            raise UsageError("busy", "too many searches wait already", "ask again in a while")
+
+    def _search_ended(self, now: Now) -> None:
+        self._searches -= 1
+        if self._waiting:
+            self._searches += 1
+            self._waiting.popleft()(now)
+
+    def _search_record(self, request: int, key: bytes, now: Now) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request)).start(now)
+
+    def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
+        record = search.item.body if search.item is not None else None
+        assert record is None or isinstance(record, AgentRecord)
+        age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
+        found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
+        self._emit_search(now, search, found)
+
+    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
+        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
+
+    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
+        pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
+        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
+        self._emit_search(now, search, found)
+
+    def _put_frame(self, request: int, item: Item, now: Now) -> None:
+        put = Put(self._calls, item.raw, partial(self._frame_put, request))
+        Search(self._means, item.key, lambda now, search: put.store(now, search)).start(now)
+
+    def _frame_put(self, request: int, now: Now, put: Put) -> None:
+        self._out.append(Emit(events.FramePut(request, put.succeeded, put.confirmed, put.holders)))
+        self._search_ended(now)
+
+    def _emit_search(self, now: Now, search: Search, event: Any) -> None:
+        self.faults.update(search.faults)
+        self._out.append(Emit(event))
+        self._search_ended(now)
+
+    # -- what the parts tell each other
+
+    def _missed(self, contact: wire.Contact) -> None:
+        self._peers.missed(contact)
+
+    def _clone(self, item: Item) -> None:
+        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+
+    def _reachable(self, now: Now) -> None:
+        self._readiness.check(now)
+        if len(self._peers.table):
+            self._joining.search(now)
+
+    def _filled(self, now: Now) -> None:
+        self._readiness.filled(now)
+        self._publisher.pump(now)
+
+    def _compared(self, now: Now) -> None:
+        self._readiness.check(now)
+
+    def _status(self) -> tuple[int, bool, bool]:
+        return self._peers.table.good, self._reach.proven, self._neighbours.compared
+
+    # -- now and then
+
+    def _look_after(self, now: Now) -> None:
+        """Twice a minute: forget what expired, ask one peer, write the good ones down."""
+        self._agenda.at(now.boot + limits.DHT_SAVE_PEERS_S, self._look_after)
+        self._store.expire(now)
+        self._peers.refresh_one(now)
+        self._peers.save()
+        self._publisher.pump(now)
+        good = self._peers.table.good
+        if good != self._told_good:
+            self._told_good = good
+            self._out.append(Emit(events.PeersChanged(good)))
+
+    def _look_around(self, now: Now) -> None:
+        self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
+        self._joining.look_around(now)
+        self._neighbours.compare_all(now)
+
+    def _refresh(self, now: Now) -> None:
+        self._calls.abandon(now)
+        self._joining.refresh(now)
+        self._publisher.issue_all(now)
+
+    def _spread(self, seconds: float) -> float:
+        return seconds * self._rng.uniform(0.8, 1.2)
+
+
+def _pointers_at(text: str) -> bytes:
+    """The DHT key of an index key text at depth 0."""
+    return ids.pointer_key(ids.index_key(text), 0, b"")

@@ -1,0 +1,321 @@
+"""Publishing our agents and keeping them published. docs/wire.md, "Publishing".
+
+    Publish ── seq saved, record and pointers signed ──> put the record ── then its pointers ──> Published
+                 ^                                          └─ too few, nobody: Queued, tried again by itself
+                 └── re-issued at 0.375 ttl +- 20 %, at once on change; Withdraw: the same with a `gone` record
+
+The first put of a life reads our own record wherever it is: a larger seq found (a lost disk, a clone) is passed.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ioa_p2p.crypto import envelope
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.dht import records
+from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.commands import Publish
+from ioa_p2p.dht.events import CloneAlarm, Published, Queued
+from ioa_p2p.dht.index import index_keys
+from ioa_p2p.dht.put import Put
+from ioa_p2p.dht.search import Means, RecordSearch, Search
+from ioa_p2p.dht.store import Item
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
+from ioa_p2p.errors import UsageError
+from ioa_p2p.wire import codec, ids, limits
+from ioa_p2p.wire.dht import pack_endpoint
+from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.records import AgentRecord, Pointer
+
+SPACE = "dht/seq"
+
+
+@dataclass(slots=True, eq=False)
+class Agent:
+    """What is published of one agent. issue: counts re-issues, so that what belongs to an old one is ignored.
+
+    seen_seq: the largest seq of it found out there. to_put, placed: pointers of this issue.
+    """
+
+    order: Publish
+    card: bytes
+    keys: list[str]
+    cut: list[str]
+    gone: bool = False
+    issue: int = 0
+    seq: int = 0
+    seen_seq: int = -1
+    looked_up: bool = False
+    record: Item | None = None
+    pointers: list[Item] = field(default_factory=list[Item])
+    to_put: int = 0
+    placed: int = 0
+    confirmed: int = 0
+    holders: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One put to be done for one issue of an agent."""
+
+    agent: Agent
+    issue: int
+    item: Item
+    tries: int = 0
+
+    @property
+    def stale(self) -> bool:
+        return self.issue != self.agent.issue
+
+
+class Publisher:
+    """endpoint() gives `(host, port)` of our DHT as peers see it, or None."""
+
+    def __init__(
+        self,
+        key: NodeKey,
+        network: bytes,
+        rows: Rows,
+        rng: random.Random,
+        boot: int,
+        means: Means,
+        cards: Cards,
+        out: list[Effect],
+        endpoint: Callable[[], tuple[str, int] | None],
+    ) -> None:
+        self._key = key
+        self._network = network
+        self._rng = rng
+        self._boot = boot
+        self._means = means
+        self._cards = cards
+        self._out = out
+        self._endpoint = endpoint
+        self._seqs = {name.decode(): int.from_bytes(seq) for name, seq in rows(SPACE)}
+        self._agents: dict[str, Agent] = {}
+        self._jobs: deque[Job] = deque()
+        self._running = 0
+
+    @property
+    def own(self) -> list[Item]:
+        """Every frame of ours that should be out there now."""
+        return [item for agent in self._agents.values() for item in _frames_of(agent)]
+
+    def publish(self, now: Now, order: Publish) -> None:
+        """Raises UsageError('too-many-agents' | 'card-too-large' | 'bad-ttl')."""
+        name = order.card.name
+        if name not in self._agents and len(self._agents) >= limits.AGENTS_MAX:
+            raise UsageError("too-many-agents", f"a node has at most {limits.AGENTS_MAX} agents", "start another node")
+        if not limits.TTL_S_MIN <= order.ttl <= limits.TTL_S_MAX:
+            raise UsageError("bad-ttl", f"ttl {order.ttl} s", f"choose {limits.TTL_S_MIN}-{limits.TTL_S_MAX} s")
+        card = self._cards.own(order.card)
+        keys, cut = index_keys(order.card, order.cells)
+        known = self._agents.get(name)
+        agent = known or Agent(order, card, keys, cut)
+        agent.order, agent.card, agent.keys, agent.cut, agent.gone = order, card, keys, cut, False
+        self._agents[name] = agent
+        self._issue(now, agent)
+
+    def withdraw(self, now: Now, name: str) -> None:
+        """Raises UsageError('unknown-agent')."""
+        agent = self._agents.get(name)
+        if agent is None:
+            raise UsageError("unknown-agent", f"no agent {name!r} is published here", "see `ioa-p2p status`")
+        agent.gone = True
+        self._issue(now, agent)
+
+    def issue_all(self, now: Now) -> None:
+        """Publish everything anew: we woke up or moved."""
+        for agent in list(self._agents.values()):
+            self._issue(now, agent)
+
+    def pump(self, now: Now) -> None:
+        """Start waiting puts, if anybody is there to take them."""
+        while self._jobs and self._running < limits.DHT_PUTS_MAX and len(self._means.peers.table):
+            job = self._jobs.popleft()
+            if not job.stale:
+                self._run(now, job)
+
+    # -- issuing
+
+    def _issue(self, now: Now, agent: Agent) -> None:
+        """A new issue, and the first steps to put it out."""
+        self._renew(now, agent)
+        assert agent.record is not None
+        self._jobs.append(Job(agent, agent.issue, agent.record))
+        if not len(self._means.peers.table):
+            self._out.append(Emit(Queued(agent.order.card.name, "no-peers")))
+        self.pump(now)
+
+    def _renew(self, now: Now, agent: Agent) -> None:
+        """Sign record and pointers under the next seq, save it, hold them here too."""
+        agent.issue += 1
+        agent.to_put = agent.placed = agent.confirmed = agent.holders = 0
+        self._sign(now, agent)
+        self._out.append(Save(SPACE, agent.order.card.name.encode(), agent.seq.to_bytes(8)))
+        for item in _frames_of(agent):
+            self._means.store.put(now, item, self._key.node)
+        if not agent.gone:
+            wait_s = limits.REPUBLISH_TTL_FRACTION * agent.order.ttl
+            wait_s *= self._rng.uniform(1 - limits.REPUBLISH_SPREAD, 1 + limits.REPUBLISH_SPREAD)
+            self._means.agenda.at(now.boot + wait_s, partial(self._reissue, agent, agent.issue))
+
+    def _reissue(self, agent: Agent, issue: int, now: Now) -> None:
+        if agent.issue == issue:
+            self._issue(now, agent)
+
+    def _sign(self, now: Now, agent: Agent) -> None:
+        name = agent.order.card.name
+        agent.seq = max(self._seqs.get(name, 0) + 1, agent.seen_seq + 1, int(now.wall * 1000))
+        self._seqs[name] = agent.seq
+        record = self._record(now, agent)
+        agent.record = self._item(Kind.RECORD, record)
+        agent.pointers = [] if agent.gone else [self._pointer(record, key) for key in agent.keys]
+
+    def _record(self, now: Now, agent: Agent) -> AgentRecord:
+        order, card = agent.order, agent.order.card
+        return _fit(
+            AgentRecord(
+                node=self._key.node,
+                agent=card.name,
+                seq=agent.seq,
+                issued=int(now.wall),
+                ttl=order.ttl + (limits.GONE_EXTRA_TTL_S if agent.gone else 0),
+                gone=agent.gone,
+                boot=self._boot,
+                addresses=order.addresses[: limits.RECORD_ADDRESSES_MAX],
+                endpoint=order.endpoint or self._seen_endpoint(),
+                skills=tuple(skill.name for skill in card.skills[: limits.RECORD_SKILLS_MAX]),
+                features=order.features[: limits.FEATURES_MAX],
+                index_model="",
+                card=agent.card,
+            )
+        )
+
+    def _pointer(self, record: AgentRecord, key: str) -> Item:
+        host, _, port = record.endpoint.rpartition(":")
+        pointer = Pointer(
+            node=record.node,
+            agent=record.agent,
+            seq=record.seq,
+            issued=record.issued,
+            ttl=record.ttl,
+            index=ids.index_key(key),
+            depth=0,
+            sketch=b"",
+            endpoint=pack_endpoint(host.strip("[]"), int(port)) if host else b"",
+        )
+        return self._item(Kind.POINTER, pointer)
+
+    def _item(self, kind: Kind, body: AgentRecord | Pointer) -> Item:
+        return records.item_of(envelope.seal(self._key, self._network, kind, body))
+
+    def _seen_endpoint(self) -> str:
+        seen = self._endpoint()
+        if seen is None:
+            return ""
+        host, port = seen
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    # -- putting
+
+    def _run(self, now: Now, job: Job) -> None:
+        self._running += 1
+        if job.item is job.agent.record and not job.agent.looked_up:
+            RecordSearch(self._means, job.item.key, partial(self._looked_up, job), thorough=True).start(now)
+        else:
+            Search(self._means, job.item.key, partial(self._searched, job)).start(now)
+
+    def _looked_up(self, job: Job, now: Now, search: RecordSearch) -> None:
+        """The first look at our own record: go on from the largest seq there is."""
+        agent, found = job.agent, search.item
+        if search.holders:
+            agent.looked_up = True
+        if not job.stale and found is not None and found.hash != job.item.hash and found.body.seq >= agent.seq:
+            job = self._pass(now, agent, found)
+        self._searched(job, now, search)
+
+    def _pass(self, now: Now, agent: Agent, found: Item) -> Job:
+        """Somebody has a record of ours with as large a seq: an older life whose disk is lost, or a clone."""
+        assert isinstance(found.body, AgentRecord)
+        if found.body.seq == agent.seq or found.body.boot > self._boot:
+            self._out.append(Emit(CloneAlarm(self._key.node, agent.order.card.name, found.body.seq)))
+        agent.seen_seq = found.body.seq
+        self._renew(now, agent)
+        assert agent.record is not None
+        return Job(agent, agent.issue, agent.record)
+
+    def _searched(self, job: Job, now: Now, search: Search) -> None:
+        if job.stale:
+            self._ended(now)
+            return
+        Put(self._means.calls, job.item.raw, partial(self._put, job)).store(now, search)
+
+    def _put(self, job: Job, now: Now, put: Put) -> None:
+        if not job.stale:
+            if job.item is job.agent.record:
+                self._put_record(now, job, put)
+            else:
+                self._put_pointer(now, job, put)
+        self._ended(now)
+
+    def _ended(self, now: Now) -> None:
+        self._running -= 1
+        self.pump(now)
+
+    def _put_record(self, now: Now, job: Job, put: Put) -> None:
+        agent = job.agent
+        agent.confirmed, agent.holders = put.confirmed, put.holders
+        if not put.succeeded:
+            reason = "too-few-holders" if put.holders else "no-peers"
+            self._out.append(Emit(Queued(agent.order.card.name, reason, put.confirmed, put.holders)))
+            self._retry(now, job)
+            return
+        agent.to_put = len(agent.pointers)
+        self._jobs += [Job(agent, agent.issue, item) for item in agent.pointers]
+        self._tell(agent)
+
+    def _put_pointer(self, now: Now, job: Job, put: Put) -> None:
+        if not put.succeeded:
+            self._retry(now, job)
+        if not job.tries:
+            job.agent.to_put -= 1
+            job.agent.placed += put.succeeded
+            self._tell(job.agent)
+
+    def _tell(self, agent: Agent) -> None:
+        """Say so once the record is out and every pointer had its first try."""
+        if agent.to_put:
+            return
+        name = agent.order.card.name
+        told = Published(name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut))
+        self._out.append(Emit(told))
+        if agent.gone:
+            del self._agents[name]
+
+    def _retry(self, now: Now, job: Job) -> None:
+        first_s, most_s = limits.PUBLISH_RETRY_S
+        wait_s = min(most_s, first_s * 2**job.tries) * self._rng.uniform(0.8, 1.2)
+        again = replace(job, tries=job.tries + 1)
+        self._means.agenda.at(now.boot + wait_s, partial(self._again, again))
+
+    def _again(self, job: Job, now: Now) -> None:
+        self._jobs.append(job)
+        self.pump(now)
+
+
+def _frames_of(agent: Agent) -> list[Item]:
+    return [] if agent.record is None else [agent.record, *agent.pointers]
+
+
+def _fit(record: AgentRecord) -> AgentRecord:
+    """Drop skill names, then addresses, from the end until the body fits; index and card still have the skills."""
+    while len(codec.encode(record)) > limits.RECORD_BODY_BYTES_MAX:
+        if record.skills:
+            record = codec.replace(record, skills=record.skills[:-1])
+        else:
+            record = codec.replace(record, addresses=record.addresses[:-1])
+    return record

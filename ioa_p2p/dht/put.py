@@ -1,0 +1,61 @@
+"""Putting one frame on the nodes closest to its key. docs/wire.md, "DHT".
+
+search ──> holders found ── Store with each one's token ──> confirmed by 75 % (at least 1): done, the rest behind
+                                                     └──> too few, or nobody found: failed, to be tried again
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ioa_p2p.dht.calls import Call, Calls
+from ioa_p2p.dht.search import Search
+from ioa_p2p.effects import Now
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.dht import Store, Stored, Verdict
+
+
+class Put:
+    """An Asker: its Stores. done(now, put) is called once. `succeeded` is then final; counts may still grow."""
+
+    def __init__(self, calls: Calls, raw: bytes, done: Callable[[Now, "Put"], None]) -> None:
+        self.raw = raw
+        self.confirmed = 0
+        self.holders = 0
+        self.verdicts: dict[int, int] = {}
+        self.finished = False
+        self._calls = calls
+        self._done = done
+        self._open = 0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether enough of the holders found have it."""
+        return self.confirmed >= max(1, math.ceil(limits.DHT_PUT_QUORUM * self.holders))
+
+    def store(self, now: Now, search: Search) -> None:
+        """Give it to all that a finished search found."""
+        holders = search.holders
+        self.holders = self._open = len(holders)
+        for contact in holders:
+            token = search.tokens[contact.key]
+            self._calls.ask(now, contact, Store, Stored, self, None, token, self.raw)
+        self._settle(now)
+
+    def answered(self, now: Now, call: Call, answer: Stored) -> None:
+        self._open -= 1
+        self.verdicts[answer.verdict] = self.verdicts.get(answer.verdict, 0) + 1
+        self.confirmed += answer.verdict in (Verdict.KEPT, Verdict.KNOWN)
+        self._settle(now)
+
+    def slow(self, now: Now, call: Call) -> None:
+        pass
+
+    def lost(self, now: Now, call: Any) -> None:
+        self._open -= 1
+        self._settle(now)
+
+    def _settle(self, now: Now) -> None:
+        if not self.finished and (self.succeeded or not self._open):
+            self.finished = True
+            self._done(now, self)

@@ -1,0 +1,150 @@
+"""From received bytes to a proven Item: the order of checks, cheap to costly. docs/wire.md, "Checks".
+
+    size and kind > sender's budget > key belongs to the signer > seen before > sequence > time window
+        > signature > strict decode > ownership > quota > kept
+
+Nothing changes before the signature holds, except what a sender has used of its budget.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from ioa_p2p.crypto import envelope
+from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.effects import Now
+from ioa_p2p.errors import PeerError
+from ioa_p2p.wire import codec, frames, ids, limits
+from ioa_p2p.wire.dht import Verdict, unpack_endpoint
+from ioa_p2p.wire.frames import Frame, Kind
+from ioa_p2p.wire.records import AgentRecord, Pointer, RecordHead
+
+_BODY: dict[Kind, type[AgentRecord] | type[Pointer]] = {Kind.RECORD: AgentRecord, Kind.POINTER: Pointer}
+
+
+class PointerHead(RecordHead, frozen=True):
+    """What of a Pointer must be read before its signature is checked."""
+
+    index: bytes
+    depth: int
+
+
+class Budget:
+    """Frames a sender may have checked: a burst, refilled steadily. The longest idle sender is forgotten first."""
+
+    def __init__(self) -> None:
+        self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
+
+    def spend(self, now: Now, sender: bytes) -> None:
+        """Raises PeerError('over-budget')."""
+        burst, per_s = limits.STORE_BUDGET
+        left, at_s = self._left.pop(sender, (float(burst), now.boot))
+        left = min(burst, left + (now.boot - at_s) * per_s)
+        self._left[sender] = (max(left - 1, 0.0), now.boot)
+        if len(self._left) > limits.STORE_BUDGET_PEERS_MAX:
+            self._left.popitem(last=False)
+        if left < 1:
+            raise PeerError("over-budget")
+
+
+class Gate:
+    """The one way in for records and pointers. check: verifies a frame's signature."""
+
+    def __init__(self, network: bytes, store: Store, check: Callable[[Frame, bytes], None] = envelope.check) -> None:
+        self._network = network
+        self._store = store
+        self._check = check
+        self._budget = Budget()
+
+    def admit(self, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
+        """A frame somebody wants kept here. source: for the quota, see `store.Held`. sender: whose budget pays;
+        None for what we asked for. Raises PeerError."""
+        frame = _parse(raw)
+        if sender is not None:
+            self._budget.spend(now, sender)
+        hash_ = ids.blake(raw)
+        held = self._store.known(now, hash_)
+        if held is not None and held.item.hash == hash_:
+            return Verdict.KNOWN
+        head = _head(frame)
+        slot = slot_of(head)
+        held = self._store.get(now, slot)
+        if held is not None and held.item.body.seq > head.seq:
+            return Verdict.OLDER
+        return self._store.put(now, self._prove(now, frame, head, hash_), source)
+
+    def slot(self, raw: bytes) -> bytes:
+        """The slot an unchecked frame claims. Raises PeerError for one without a readable head."""
+        return slot_of(_head(_parse(raw)))
+
+    def read(self, now: Now, raw: bytes, key: bytes) -> Item:
+        """A frame somebody answered with, when asked for `key`. Raises PeerError."""
+        frame = _parse(raw)
+        hash_ = ids.blake(raw)
+        held = self._store.known(now, hash_)
+        if held is not None and held.item.hash == hash_ and held.item.key == key:
+            return held.item
+        head = _head(frame)
+        if key_of(head) != key:
+            raise PeerError("not-asked-for")
+        return self._prove(now, frame, head, hash_)
+
+    def _prove(self, now: Now, frame: Frame, head: RecordHead, hash_: bytes) -> Item:
+        """Time window, signature, strict decode, ownership."""
+        check_window(now, head)
+        self._check(frame, self._network)
+        body = codec.decode(frame.body, _BODY[frame.kind])
+        _check_own(body)
+        return Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+
+
+def item_of(raw: bytes) -> Item:
+    """An Item of a frame that we signed ourselves."""
+    frame = frames.parse(raw)
+    body = codec.decode(frame.body, _BODY[frame.kind])
+    return Item(key_of(body), slot_of(body), ids.blake(raw), raw, body)
+
+
+def key_of(head: RecordHead) -> bytes:
+    """The DHT key a record or pointer belongs under. Only its signer can have one there."""
+    if isinstance(head, Pointer | PointerHead):
+        return ids.pointer_key(head.index, head.depth, ids.dht_id(head.node))
+    return ids.record_key(head.node, head.agent)
+
+
+def slot_of(head: RecordHead) -> bytes:
+    """Names what this is the newest of: a record's own key, or one agent's pointer under one key."""
+    if isinstance(head, Pointer | PointerHead):
+        return ids.blake(b"slot" + key_of(head) + head.node + head.agent.encode(), limits.DHT_ID_BYTES)
+    return key_of(head)
+
+
+def check_window(now: Now, head: RecordHead) -> None:
+    """Raises PeerError('not-yet-valid' | 'expired')."""
+    if head.issued > now.wall + limits.CLOCK_SKEW_S:
+        raise PeerError("not-yet-valid")
+    if head.issued + head.ttl + limits.CLOCK_SKEW_S <= now.wall:
+        raise PeerError("expired")
+
+
+def _parse(raw: bytes) -> Frame:
+    """Size and kind. The claimed signer is the body's first field, its `node`: one and the same by construction."""
+    frame = frames.parse(raw)
+    if frame.kind not in _BODY:
+        raise PeerError("wrong-kind", f"a {frame.kind.name.lower()} is not kept in the DHT")
+    return frame
+
+
+def _head(frame: Frame) -> RecordHead:
+    head = codec.decode(frame.body, PointerHead if frame.kind is Kind.POINTER else RecordHead)
+    if isinstance(head, PointerHead) and not 0 <= head.depth <= 8:
+        raise PeerError("undecodable", f"depth {head.depth}")
+    return head
+
+
+def _check_own(body: AgentRecord | Pointer) -> None:
+    """What the types cannot say."""
+    may_last = limits.TTL_S_MAX + (limits.GONE_EXTRA_TTL_S if isinstance(body, AgentRecord) and body.gone else 0)
+    if body.ttl > may_last:
+        raise PeerError("ttl-too-long", f"{body.ttl} s")
+    if isinstance(body, Pointer) and body.endpoint:
+        unpack_endpoint(body.endpoint)

@@ -1,0 +1,185 @@
+"""The routing table: who is known, by distance from us. Kademlia paper, 2.2 and 2.4.
+
+    proven peer ── enter ──> bucket of its distance (k entries, subnet caps) ── closest(target) ──> answers, lookups
+                              └─ full: waits as a replacement; enters when an entry misses
+
+A peer is proven when it answered a request at the endpoint entered, and does not call itself a client. A bucket is
+the kademlia package's KBucket, one for each bit of distance; its `last_updated` is never read (it reads a clock).
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from typing import Any, cast
+
+from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
+from kademlia.routing import KBucket  # pyright: ignore[reportMissingTypeStubs]
+
+from ioa_p2p.dht.space import ID_BITS, position, subnet
+from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.dht import Contact, pack_contact
+
+
+class Entry(KademliaNode):
+    """One known peer. heard_s: boot time of its last answer. misses: requests unanswered since then."""
+
+    id: bytes
+    long_id: int
+
+    def __init__(self, contact: Contact, heard_s: float) -> None:
+        super().__init__(ids.dht_id(contact.key), contact.host, contact.port)  # pyright: ignore[reportUnknownMemberType]
+        self.contact = contact
+        self.packed = pack_contact(contact)
+        self.subnet = subnet(contact.host)
+        self.heard_s = heard_s
+        self.misses = 0
+
+
+class Table:
+    """own: our place, see `space.position`."""
+
+    def __init__(self, own: int, k: int = limits.DHT_K) -> None:
+        self._own = own
+        self._k = k
+        self._buckets: dict[int, Any] = {}
+        self._entries: dict[int, Entry] = {}
+        self._subnets: Counter[bytes] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def get(self, place: int) -> Entry | None:
+        return self._entries.get(place)
+
+    @property
+    def good(self) -> int:
+        """How many entries answered when last asked."""
+        return sum(not entry.misses for entry in self)
+
+    def enter(self, contact: Contact, boot_s: float) -> bool:
+        """A proven peer: add it or note that it was heard. True if it is new in the table."""
+        place = position(contact.key)
+        known = self._entries.get(place)
+        if known is not None and known.contact == contact:
+            known.heard_s, known.misses = boot_s, 0
+            return False
+        if known is not None:
+            self._drop(known)
+        if place == self._own:
+            return False
+        return self._add(Entry(contact, boot_s)) and known is None
+
+    def has_room_for(self, place: int) -> bool:
+        """Whether a peer there might be entered: worth a ping."""
+        if place == self._own or place in self._entries:
+            return False
+        bucket = self._buckets.get(self._index(place))
+        return bucket is None or len(bucket) < self._k or any(entry.misses for entry in bucket.get_nodes())
+
+    def missed(self, place: int) -> None:
+        """The peer left a request unanswered: kept out of answers, and dropped after three times or as soon as
+        a proven one waits for its place."""
+        entry = self._entries.get(place)
+        if entry is None:
+            return
+        entry.misses += 1
+        if entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes:
+            self._drop(entry)
+            self._promote(self._index(place))
+
+    def remove(self, place: int) -> None:
+        """It turned out to be no peer for a table."""
+        entry = self._entries.get(place)
+        if entry is not None:
+            self._drop(entry)
+            self._promote(self._index(place))
+
+    def closest(self, target: int, count: int) -> list[Entry]:
+        """Up to `count` peers nearest to `target`, nearest first, none that missed."""
+        found: list[Entry] = []
+        for group in self._outward(target):
+            places = [entry.long_id for entry in group if not entry.misses]
+            places.sort(key=target.__xor__)
+            found += [self._entries[place] for place in places[: count - len(found)]]
+            if len(found) == count:
+                break
+        return found
+
+    def rank(self, target: int) -> int:
+        """How many good peers are nearer to `target` than we are."""
+        own = self._own ^ target
+        return sum(not entry.misses and entry.long_id ^ target < own for entry in self)
+
+    def longest_unheard(self) -> Entry | None:
+        return min(self, key=lambda entry: entry.heard_s, default=None)
+
+    def _outward(self, target: int) -> Iterator[list[Entry]]:
+        """Groups of entries, each group farther from `target` than the one before.
+
+        All of the target's own bucket share more leading bits with it than any other entry; those nearer to us
+        than that bucket share the bits up to it; each farther bucket shares one bit less.
+        """
+        index = self._index(target)
+        yield self._nodes(index)
+        yield [entry for lower in self._buckets if lower < index for entry in self._nodes(lower)]
+        for higher in sorted(bucket for bucket in self._buckets if bucket > index):
+            yield self._nodes(higher)
+
+    def _nodes(self, index: int) -> list[Entry]:
+        bucket = self._buckets.get(index)
+        return [] if bucket is None else cast(list[Entry], bucket.get_nodes())
+
+    def _index(self, place: int) -> int:
+        """The highest bit in which `place` differs from us; -1 for our own place."""
+        return (self._own ^ place).bit_length() - 1
+
+    def _bucket(self, place: int) -> Any:
+        index = self._index(place)
+        bucket = self._buckets.get(index)
+        if bucket is None:
+            low = ((self._own >> index) ^ 1) << index
+            assert index < ID_BITS
+            bucket = self._buckets[index] = KBucket(low, low + (1 << index) - 1, self._k, 1)
+        return bucket
+
+    def _add(self, entry: Entry) -> bool:
+        bucket = self._bucket(entry.long_id)
+        if not self._allowed(entry, bucket):
+            return False
+        if len(bucket) >= self._k:
+            suspect = next((other for other in self._nodes(self._index(entry.long_id)) if other.misses), None)
+            if suspect is not None:
+                self._drop(suspect)
+        if not bucket.add_node(entry):
+            return False
+        self._entries[entry.long_id] = entry
+        if entry.subnet:
+            self._subnets[entry.subnet] += 1
+        return True
+
+    def _allowed(self, entry: Entry, bucket: Any) -> bool:
+        if entry.subnet is None:
+            return True
+        here = sum(other.subnet == entry.subnet for other in bucket.get_nodes())
+        return here < limits.DHT_SUBNET_BUCKET_MAX and self._subnets[entry.subnet] < limits.DHT_SUBNET_TABLE_MAX
+
+    def _drop(self, entry: Entry) -> None:
+        """Take it out. KBucket.remove_node would put a replacement in unasked, past the subnet caps."""
+        bucket = self._bucket(entry.long_id)
+        del bucket.nodes[entry.id]
+        del self._entries[entry.long_id]
+        if entry.subnet:
+            self._subnets[entry.subnet] -= 1
+            if not self._subnets[entry.subnet]:
+                del self._subnets[entry.subnet]
+
+    def _promote(self, index: int) -> None:
+        """Give a free place to the newest replacement that the caps allow; the others go on waiting."""
+        bucket = self._buckets[index]
+        waiting = cast("OrderedDict[bytes, Entry]", bucket.replacement_nodes)
+        chosen = next((entry for entry in reversed(waiting.values()) if self._allowed(entry, bucket)), None)
+        if chosen is not None:
+            del waiting[chosen.id]
+            self._add(chosen)

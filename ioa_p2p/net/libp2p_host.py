@@ -1,0 +1,310 @@
+"""The trio side of the libp2p links: one host, its dials, its link streams, in a thread of its own.
+
+    Libp2pLinks (asyncio) ── token.run_sync_soon ──> Host ── Pipe ══ peer
+         ^                                             │
+         └── call_soon_threadsafe, one a batch ── inbox <── Switchboard
+
+Everything here runs on the trio thread, but for `inbox` (a deque: this side appends, the other pops) and counters
+with one writer each. One connection carries one link; the end of either is the end of both.
+"""
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# trio's start_soon and run_sync_soon, and some modules of libp2p, are not fully typed.
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+import psutil
+import trio
+from libp2p.abc import INetStream
+from libp2p.custom_types import TProtocol
+from libp2p.exceptions import BaseLibp2pError
+from libp2p.host.basic_host import BasicHost
+from libp2p.network.connection.swarm_connection import SwarmConn
+from libp2p.peer.id import ID
+from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicator
+from multiaddr import Multiaddr
+
+from ioa_p2p.errors import NetError
+from ioa_p2p.net.libp2p_patches import Pipe, SturdyYamux, check_port_free, node_of, peer_id_of, sturdy_swarm
+from ioa_p2p.net.ports import Endpoint, Frames, LinkEvent
+from ioa_p2p.net.switchboard import Link, Switchboard
+from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.link import PROTOCOL, Hello
+
+_ENDS = (OSError, BaseLibp2pError, trio.BrokenResourceError, trio.ClosedResourceError)
+_LINK_PROTOCOL = TProtocol(PROTOCOL)
+
+
+class PipeWire:
+    """A `Wire` over a pipe: writes what the session gives, grants credit when the node has room."""
+
+    def __init__(self, stream: INetStream, host: "Host") -> None:
+        self.pipe = Pipe(stream, self._on_data)
+        self.link: Link | None = None
+        self._host = host
+        self._woken = trio.Event()
+        self._writing = False
+
+    @property
+    def busy(self) -> bool:
+        """Something waits or is being written."""
+        return self._writing or (self.link is not None and self.link.outbox.waiting_bytes > 0)
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self.pipe.abort()
+
+    def _on_data(self, data: bytes) -> None:
+        if self.link is not None:
+            self._host.received(self.link, data)
+            if self.pipe.credit_due:
+                self._woken.set()
+
+    async def write(self) -> None:
+        """For ever: everything that waits, in one write."""
+        assert self.link is not None, "a wire is written once its link is admitted"
+        while True:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            if self.pipe.credit_due and self._host.may_credit(self):
+                await self.pipe.give_credit()
+            self._writing = True
+            while data := self.link.session.take():
+                await self.pipe.write(data)
+            self._writing = False
+
+
+class Host:
+    """One libp2p host. `post` is called, on this thread, when `inbox` was empty and no longer is."""
+
+    def __init__(self, seed: bytes, hello: Hello, dice: random.Random, listen: Endpoint, post: Callable[[], None]):
+        self.inbox: deque[tuple[LinkEvent, Link]] = deque()
+        self.read_bytes = 0  # of frames, taken out of the inbox; written by the other side only
+        self.posted = False  # the other side has been called and has not begun to read
+        self.withheld: set[PipeWire] = set()
+        self.addresses: tuple[str, ...] = ()
+        self._token: trio.lowlevel.TrioToken
+        self._come_bytes = 0
+        self._listen = listen
+        self._post = post
+        self._swarm = sturdy_swarm(seed)
+        self._host = BasicHost(self._swarm)
+        self._own = self._swarm.get_peer_id()
+        own = node_of(self._own)
+        assert own is not None, "our key is Ed25519"
+        self.switchboard = Switchboard(own, hello, dice)
+        self._wires: set[PipeWire] = set()
+        self._nursery: trio.Nursery
+        self._dials: trio.CapacityLimiter
+        self._stop: trio.Event
+
+    async def run(self, opened: Callable[[], None]) -> None:
+        """Listen, call `opened`, and serve until `stop`. Raises NetError when it cannot listen."""
+        self._stop = trio.Event()
+        self._dials = trio.CapacityLimiter(limits.LINK_DIALS_MAX)
+        self._token = trio.lowlevel.current_trio_token()
+        self._host.set_stream_handler(_LINK_PROTOCOL, self._accept)
+        if self._listen.port:
+            check_port_free(self._listen)
+        async with self._host.run([_multiaddr(self._listen)]), trio.open_nursery() as self._nursery:
+            self.addresses = self._listening()
+            hello = self.switchboard.hello
+            self.switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
+            self._nursery.start_soon(self._beat)
+            opened()
+            await self._stop.wait()
+            await self._leave()
+            self._nursery.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    # -- from the other side, through `soon` ---------------------------------------------------------------
+
+    def soon(self, call: Callable[..., None], *args: object) -> None:
+        """Run one of the methods below on this thread; may be called from any."""
+        self._token.run_sync_soon(call, *args)
+
+    def connect(self, peer: bytes, addresses: Sequence[str]) -> None:
+        self.switchboard.connect(trio.current_time(), peer, addresses)
+        self._dial_due()
+
+    def forget(self, peer: bytes) -> None:
+        self.switchboard.forget(trio.current_time(), peer)
+        self._hand_over()
+
+    def cut(self, peer: bytes, reason: str) -> None:
+        self.switchboard.cut(trio.current_time(), peer, reason)
+        self._hand_over()
+
+    def wake(self, links: Iterable[Link]) -> None:
+        for link in links:
+            link.wire.wake()
+
+    def credit(self) -> None:
+        """The other side has read on: let withheld peers send on."""
+        wires, self.withheld = self.withheld, set()
+        for wire in wires:
+            wire.wake()
+
+    # -- for our wires -----------------------------------------------------------------------------------
+
+    def received(self, link: Link, data: bytes) -> None:
+        self.switchboard.received(trio.current_time(), link, data)
+        self._hand_over()
+
+    def may_credit(self, wire: PipeWire) -> bool:
+        """False while the node has LINK_INBOX_BYTES_MAX still to read; then the wire is woken by `credit`."""
+        if self._come_bytes - self.read_bytes <= limits.LINK_INBOX_BYTES_MAX:
+            return True
+        self.withheld.add(wire)
+        return False
+
+    # -- links -------------------------------------------------------------------------------------------
+
+    async def _accept(self, stream: INetStream) -> None:
+        """Handler of inbound link streams."""
+        peer = node_of(stream.muxed_conn.peer_id)
+        if peer is None:
+            await stream.reset()
+        else:
+            await self._carry(stream, peer, dialled=False)
+
+    async def _carry(self, stream: INetStream, peer: bytes, *, dialled: bool) -> None:
+        """Carry one link over this stream until either ends."""
+        wire = PipeWire(stream, self)
+        remote = stream.get_remote_address() or ("", 0)
+        link = self.switchboard.opened(
+            trio.current_time(), peer, str(_multiaddr(Endpoint(*remote))), wire, dialled=dialled
+        )
+        wire.link = link
+        self._wires.add(wire)
+        try:
+            if link is not None:
+                await self._run_wire(wire)
+        except* _ENDS:
+            pass
+        except* Exception as faults:
+            self._count_faults(faults)
+        finally:
+            self._wires.discard(wire)
+            wire.close()
+            if link is not None:
+                self.switchboard.closed(trio.current_time(), link, "closed")
+            self._hand_over()
+
+    async def _run_wire(self, wire: PipeWire) -> None:
+        await wire.pipe.open()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wire.write)
+            await wire.pipe.ended()
+            nursery.cancel_scope.cancel()
+
+    def _count_faults(self, faults: BaseExceptionGroup[Exception]) -> None:
+        for fault in faults.exceptions:
+            self.switchboard.counters[f"fault {type(fault).__name__}"] += 1
+
+    def _hand_over(self) -> None:
+        """New events to the other side: one call for however many, until it has begun to read."""
+        events = self.switchboard.take_events()
+        if not events:
+            return
+        for event, _ in events:
+            if isinstance(event, Frames):
+                self._come_bytes += sum(len(body) for _, body in event.frames)
+        self.inbox.extend(events)
+        if not self.posted:
+            self.posted = True
+            self._post()
+
+    async def _beat(self) -> None:
+        while True:
+            await trio.sleep(limits.LINK_BEAT_S)
+            self.switchboard.beat(trio.current_time())
+            self._dial_due()
+            self._hand_over()
+
+    # -- dials -------------------------------------------------------------------------------------------
+
+    def _dial_due(self) -> None:
+        for peer, addresses in self.switchboard.due(trio.current_time()):
+            self._nursery.start_soon(self._dial, peer, addresses)
+
+    async def _dial(self, peer: bytes, addresses: Sequence[str]) -> None:
+        stream, reason = None, "no-address"
+        async with self._dials:
+            for address in addresses[: limits.RECORD_ADDRESSES_MAX]:
+                stream, reason = await self._dial_one(peer, address)
+                if stream is not None:
+                    break
+        if stream is None:
+            self.switchboard.dial_failed(trio.current_time(), peer, reason)
+            self._hand_over()
+        else:
+            await self._carry(stream, peer, dialled=True)
+
+    async def _dial_one(self, peer: bytes, address: str) -> tuple[INetStream | None, str]:
+        """A link stream over a connection of its own, or None and why not."""
+        try:
+            where = Multiaddr(address)
+        except ValueError:
+            return None, "bad-address"
+        with trio.move_on_after(limits.LINK_HANDSHAKE_S):
+            try:
+                return await self._open_stream(peer_id_of(peer), where), ""
+            except _ENDS:
+                return None, "no-answer"
+            except Exception as fault:
+                return None, type(fault).__name__
+        return None, "timeout"
+
+    async def _open_stream(self, peer: ID, where: Multiaddr) -> INetStream:
+        conn = cast(SwarmConn, await self._swarm.dial_addr(where, peer))
+        try:
+            stream = await conn.new_stream()
+            talk = MultiselectCommunicator(stream)
+            await self._host.multiselect_client.select_one_of([_LINK_PROTOCOL], talk, int(limits.LINK_HANDSHAKE_S))
+        except BaseException:
+            cast(SturdyYamux, conn.muxed_conn).abort()
+            raise
+        return stream
+
+    # -- beginning and end -------------------------------------------------------------------------------
+
+    def _listening(self) -> tuple[str, ...]:
+        """Our dialable addresses. Raises NetError when libp2p does not listen."""
+        ports = [int(address.value_for_protocol("tcp") or 0) for address in self._host.get_transport_addrs()]
+        if not ports:
+            raise NetError("cannot-bind", f"libp2p cannot listen on {self._listen.host}:{self._listen.port}")
+        hosts = _own_hosts() if self._listen.host in ("0.0.0.0", "::") else [self._listen.host]
+        return tuple(
+            f"{_multiaddr(Endpoint(host, ports[0]))}/p2p/{self._own}" for host in hosts[: limits.RECORD_ADDRESSES_MAX]
+        )
+
+    async def _leave(self) -> None:
+        """Up to a second to write what waits and to let peers read it; then no socket is left to hold us up."""
+        with trio.move_on_after(1):
+            while any(wire.busy for wire in self._wires):  # noqa: ASYNC110  once in a life, not worth an event
+                await trio.sleep(0.01)
+            for wire in self._wires:
+                wire.pipe.shut()
+            while self._wires:  # noqa: ASYNC110
+                await trio.sleep(0.01)
+        self.switchboard.close(trio.current_time())
+        self._hand_over()
+        self._swarm.abort_all()
+
+
+def _multiaddr(endpoint: Endpoint) -> Multiaddr:
+    family = "ip6" if ":" in endpoint.host else "ip4"
+    return Multiaddr(f"/{family}/{endpoint.host}/tcp/{endpoint.port}")
+
+
+def _own_hosts() -> list[str]:
+    """This machine's IPv4 addresses, loopback last."""
+    found = [a.address for nic in psutil.net_if_addrs().values() for a in nic if a.family == 2]
+    return sorted(found, key=lambda host: host.startswith("127."))

@@ -1,0 +1,235 @@
+"""All teams of one node: launches, invitations, and what becomes of them.
+
+    Launch ──> Formation ── entry 0 ──┐
+    Call, Invitation ──> Guest        ├──> Team (one each; election, decided state, work, lead)
+    Founding (all signed) ────────────┘
+
+Routes by team id. What a team sends to this very node is handed in at once. Rows: space "team", key team id:
+the founding entry; "invite": rosters we signed, until they are founded.
+"""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Effect, Now, Rows, Save, Send, SetTimer
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.team import formation
+from ioa_p2p.team.decisions import open_entry
+from ioa_p2p.team.events import Command, Launch, LinkPeer, Offer, StepDown
+from ioa_p2p.team.formation import Formation, Journal
+from ioa_p2p.team.guest import Guest
+from ioa_p2p.team.tasks import LAN, Profile
+from ioa_p2p.team.team import Ground, Team
+from ioa_p2p.team.timing import LAN as LAN_TIMING
+from ioa_p2p.team.timing import Timing
+from ioa_p2p.team.worker import Queue
+from ioa_p2p.wire import codec, frames, limits
+from ioa_p2p.wire.codec import Message
+from ioa_p2p.wire.decision import DecisionMessage
+from ioa_p2p.wire.team import (
+    Bid,
+    BidFrame,
+    Call,
+    Decline,
+    Founding,
+    Invitation,
+    InviteFrame,
+    Joined,
+    LostLinks,
+    Report,
+    Said,
+    TeamMessage,
+    Wish,
+)
+
+SPACE = "team"
+_ASK_S = 0.5  # between repeated calls and invitations
+
+
+class TeamRow(Message, frozen=True):
+    """founding: entry 0. lost_disk: this member joined it again without its memory, and never votes in it."""
+
+    founding: bytes
+    lost_disk: bool = False
+
+
+class Teams:
+    """Machine. Messages: `wire.decision.DecisionMessage`, `wire.team.TeamMessage`; commands and events in
+    `team.events`."""
+
+    def __init__(
+        self,
+        key: NodeKey,
+        network: bytes,
+        rows: Rows,
+        rng: random.Random,
+        allowed: Callable[[], frozenset[bytes]],
+        profile: Profile = LAN,
+        timing: Timing = LAN_TIMING,
+    ) -> None:
+        """allowed: the nodes whose calls and invitations we answer, as of now; nobody by default."""
+        self._key = key
+        self._ground = Ground(key, network, rows, rng, profile, timing, Queue())
+        self._guest = Guest(key, network, rows, allowed)
+        self._launches: dict[bytes, Formation] = {}
+        self._teams: dict[bytes, Team] = {}
+
+    @property
+    def teams(self) -> dict[bytes, Team]:
+        """By team id; to read."""
+        return self._teams
+
+    # -- inputs
+
+    def start(self, now: Now) -> list[Effect]:
+        effects = self._guest.start(now)
+        for team, value in self._ground.rows(SPACE):
+            row = codec.decode(value, TeamRow)
+            self._teams[team] = self._make(team, row)
+            effects += self._teams[team].start(now)
+        for team, value in self._ground.rows(formation.SPACE):
+            if team not in self._teams:
+                effects += self._begin(now, codec.decode(value, Journal))
+        return self._hand_in(now, effects)
+
+    def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamMessage) -> list[Effect]:
+        return self._hand_in(now, self._on_message(now, peer, message))
+
+    def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        kind, _, hexed = name.partition("/")
+        team = bytes.fromhex(hexed)
+        if kind == "launch":
+            return self._hand_in(now, self._tick(now, team))
+        return self._hand_in(now, self._teams[team].handle_timer(now, name)) if team in self._teams else []
+
+    def handle_command(self, now: Now, command: Command) -> list[Effect]:
+        """Raises UsageError('no-such-team' | 'too-many-launches' | 'team-ended' | 'no-such-task')."""
+        match command:
+            case Launch():
+                effects = self._launch(now, command)
+            case Offer():
+                self._guest.offer(command)
+                effects = []
+            case LinkPeer():
+                effects = self._on_link(now, command)
+            case StepDown():
+                effects = self._on_all(now, command)
+            case _ if command.team in self._teams:
+                effects = self._teams[command.team].handle_command(now, command)
+            case _:
+                raise UsageError("no-such-team", command.team.hex()[:8], "see `ioa-p2p team list`")
+        return self._hand_in(now, effects)
+
+    # -- messages
+
+    def _on_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamMessage) -> list[Effect]:
+        match message:
+            case Call():
+                room = sum(not team.asleep for team in self._teams.values()) < limits.TEAMS_OPEN_MAX
+                return self._guest.on_call(now, peer, message, room)
+            case Invitation():
+                return self._guest.on_invitation(now, peer, message)
+            case BidFrame():
+                bid = codec.decode(frames.parse(message.frame).body, Bid)
+                return self._on_launch(now, bid.team, lambda launch: launch.on_bid(now, peer, message.frame))
+            case InviteFrame():
+                frame = message.frame
+                return self._on_launch(now, message.team, lambda launch: launch.on_signature(now, peer, frame))
+            case Decline():
+                agent, reason = message.agent, message.reason
+                return self._on_launch(now, message.team, lambda launch: launch.on_decline(now, peer, agent, reason))
+            case Founding():
+                return self._on_founding(now, peer, message)
+            case Joined() | Report() | Said() | LostLinks() | Wish():
+                return self._to_team(now, peer, message)
+            case _:
+                return self._to_team(now, peer, message)
+
+    def _to_team(
+        self, now: Now, peer: bytes, message: DecisionMessage | Joined | Report | Said | LostLinks | Wish
+    ) -> list[Effect]:
+        """Raises PeerError('unknown-team'): we are not in it, or were not told yet that it stands."""
+        team = self._teams.get(message.team)
+        if team is None:
+            raise PeerError("unknown-team")
+        return team.handle_message(now, peer, message)
+
+    def _on_founding(self, now: Now, peer: bytes, message: Founding) -> list[Effect]:
+        """Raises PeerError('second-founding' | 'not-a-member' or as the entry's checks do)."""
+        team_id = open_entry(message.frame, self._ground.network).team
+        known = self._teams.get(team_id)
+        if known is not None:
+            if known.founding != message.frame:
+                raise PeerError("second-founding")
+            return known.handle_message(now, peer, message)
+        row = TeamRow(message.frame, lost_disk=not self._guest.signed(team_id))
+        team = self._make(team_id, row)
+        return [*self._guest.forget(team_id), *self._join(now, team, row), Send(peer, Joined(team_id))]
+
+    # -- launching
+
+    def _launch(self, now: Now, launch: Launch) -> list[Effect]:
+        """The same team again is the same launch. Raises UsageError('too-many-launches')."""
+        if launch.team in self._teams or launch.team in self._launches:
+            return []
+        if len(self._launches) >= limits.LAUNCHES_MAX:
+            raise UsageError("too-many-launches", hint="wait until some teams have formed")
+        return self._begin(now, Journal(launch, int(now.wall)))
+
+    def _begin(self, now: Now, journal: Journal) -> list[Effect]:
+        team = journal.launch.team
+        launch = self._launches[team] = Formation(self._key, self._ground.network, journal, now)
+        return [*launch.begin(), self._ask_again(now, team)]
+
+    def _tick(self, now: Now, team: bytes) -> list[Effect]:
+        effects = self._on_launch(now, team, lambda launch: launch.tick(now))
+        return [*effects, self._ask_again(now, team)] if team in self._launches else effects
+
+    def _on_launch(self, now: Now, team: bytes, do: Callable[[Formation], list[Effect]]) -> list[Effect]:
+        """An answer to a launch of ours; founded or failed, it is over."""
+        launch = self._launches.get(team)
+        if launch is None:
+            return []
+        effects = do(launch)
+        if launch.over:
+            del self._launches[team]
+            effects.append(SetTimer(f"launch/{team.hex()}", None))
+        if launch.founding:
+            row = TeamRow(launch.founding)
+            effects += self._join(now, self._make(team, row), row)
+        return effects
+
+    @staticmethod
+    def _ask_again(now: Now, team: bytes) -> SetTimer:
+        return SetTimer(f"launch/{team.hex()}", now.boot + _ASK_S)
+
+    # -- teams
+
+    def _make(self, team: bytes, row: TeamRow) -> Team:
+        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk)
+
+    def _join(self, now: Now, team: Team, row: TeamRow) -> list[Effect]:
+        self._teams[team.team] = team
+        return [Save(SPACE, team.team, codec.encode(row)), *team.start(now)]
+
+    def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
+        asked = [effect for launch in self._launches.values() if link.up for effect in launch.ask(link.node)]
+        return [*asked, *self._on_all(now, link)]
+
+    def _on_all(self, now: Now, command: LinkPeer | StepDown) -> list[Effect]:
+        return [effect for team in self._teams.values() for effect in team.handle_command(now, command)]
+
+    def _hand_in(self, now: Now, effects: list[Effect]) -> list[Effect]:
+        """What is sent to this very node comes in at once; what we would drop from a peer we drop from us."""
+        out: list[Effect] = []
+        waiting = list(effects)
+        while waiting:
+            effect = waiting.pop(0)
+            if not isinstance(effect, Send) or effect.to != self._key.node:
+                out.append(effect)
+                continue
+            with suppress(PeerError):
+                waiting += self._on_message(now, self._key.node, effect.message)
+        return out

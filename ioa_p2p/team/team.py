@@ -1,0 +1,441 @@
+"""One team at one member: its election, its decided state, this node's work in it, and the lead when it has it.
+
+    DecisionMessage ──> Election ── Committed ──> TeamState ── changes ──> events, Worker
+    Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
+
+After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
+election is one that does not know the end yet, and wakes it.
+"""
+
+import random
+from dataclasses import dataclass
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.team import election_events as told
+from ioa_p2p.team.coordinator import Coordinator
+from ioa_p2p.team.decisions import open_founding
+from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.events import (
+    Answer,
+    CancelTeam,
+    Concluded,
+    Connect,
+    Elected,
+    LineSaid,
+    LinkPeer,
+    Orphan,
+    PhaseChanged,
+    PlanFailed,
+    PlanRefused,
+    PlanStep,
+    PlanWanted,
+    StepDown,
+    TaskChanged,
+    TaskDone,
+    TaskFailed,
+    TaskProgress,
+    TeamFormed,
+    TurnMine,
+    WorkerDied,
+)
+from ioa_p2p.team.phases import Move, next_phase
+from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.roster import open_found
+from ioa_p2p.team.state import (
+    Change,
+    Committed,
+    Ended,
+    LineHeard,
+    PhaseMoved,
+    Refused,
+    TaskMoved,
+    TeamState,
+    TurnGiven,
+)
+from ioa_p2p.team.tasks import Profile
+from ioa_p2p.team.timing import Timing
+from ioa_p2p.team.worker import Deed, Queue, Worker
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.decision import DecisionMessage, Entry, PreVoteRequest
+from ioa_p2p.wire.team import Elect, Founding, Joined, LostLinks, Report, Said, Step, Wish, decode_step
+
+TeamCommand = (
+    PlanStep
+    | PlanFailed
+    | CancelTeam
+    | LinkPeer
+    | StepDown
+    | Answer
+    | TaskProgress
+    | TaskDone
+    | TaskFailed
+    | WorkerDied
+)
+TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
+
+_HURRY_S = 0.5  # between founding entries sent to a member that was never heard
+_LINGER_S = 30.0  # awake after the conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What all teams of a node stand on."""
+
+    key: NodeKey
+    network: bytes
+    rows: Rows
+    rng: random.Random
+    profile: Profile
+    timing: Timing
+    queue: Queue
+
+
+class Team:
+    def __init__(self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False) -> None:
+        """founding: the frame of entry 0. Raises PeerError unless it proves a team with us in it."""
+        entry = open_founding(founding, ground.network, team, 0)
+        roster = open_found(entry.step, entry.node, team, ground.network)
+        self.node = ground.key.node
+        if self.node not in roster.voters:
+            raise PeerError("not-a-member")
+        self.founding = founding
+        self.state = TeamState(roster)
+        self.asleep = False
+        self._ground = ground
+        self._mine = [member for member in roster.members if member.node == self.node]
+        self._election = Election(
+            ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
+            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, ground.rows,
+            lost_disk=lost_disk,
+        )  # fmt: skip
+        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue)
+        self._coordinator: Coordinator | None = None
+        self._unheard = set(roster.voters) - {self.node}
+        self._down: set[bytes] = set()
+        self._wishes: list[Wish] = []
+        self._answer: Said | None = None
+        self._reported: dict[bytes, tuple[int, str]] = {}
+        self._orphans: set[tuple[bytes, int]] = set()
+        self._awake_until_s = 0.0
+
+    @property
+    def team(self) -> bytes:
+        return self.state.roster.team
+
+    @property
+    def coordinator(self) -> bytes | None:
+        """Who leads, as far as this member knows."""
+        return self._election.coordinator
+
+    @property
+    def election(self) -> Election:
+        return self._election
+
+    # -- inputs
+
+    def start(self, now: Now) -> list[Effect]:
+        """Also after a restart: the decided past is told again."""
+        others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
+        links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
+        formed = Emit(TeamFormed(self.team, self.state.roster))
+        settled = self._settle(now, self._election.start(now))
+        if self.state.conclusion is not None:
+            return [formed, *settled, *self._sleep()]
+        return [*links, formed, *settled, *self._beat(now)]
+
+    def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamTraffic) -> list[Effect]:
+        """Raises PeerError for a peer's fault."""
+        if peer != self.node and peer not in self.state.roster.voters:
+            raise PeerError("not-a-voter")
+        if isinstance(message, TeamTraffic):
+            effects = self._on_traffic(now, peer, message)
+        elif self.asleep and not isinstance(message, PreVoteRequest):
+            return []
+        else:
+            effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
+        self._unheard.discard(peer)
+        return effects
+
+    def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        if self.asleep:
+            return []
+        if name == self._timer:
+            return self._beat(now)
+        return self._settle(now, self._election.handle_timer(now, name))
+
+    def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
+        match command:
+            case LinkPeer():
+                return [] if self.asleep else self._on_link(now, command)
+            case StepDown():
+                return [] if self.asleep else self._settle(now, self._election.handle_command(now, command))
+            case PlanStep() | PlanFailed():
+                return self._on_plan(now, command)
+            case CancelTeam():
+                return self._on_cancel(command)
+            case Answer():
+                return self._on_answer(command)
+            case TaskProgress():
+                return self._carry(self._worker.progress(now, command))
+            case TaskDone():
+                return self._carry(self._worker.done(command))
+            case TaskFailed():
+                return self._carry(self._worker.failed(command))
+            case WorkerDied():
+                return self._carry(self._worker.died(now, self.state, command))
+
+    # -- what members say
+
+    def _on_traffic(self, now: Now, peer: bytes, message: TeamTraffic) -> list[Effect]:
+        match message:
+            case Report():
+                return self._on_report(now, peer, message)
+            case Said() | Wish() | LostLinks():
+                if self._coordinator is None:
+                    return []
+                return self._on_word(now, self._coordinator, peer, message)
+            case Founding():
+                return [Send(peer, Joined(self.team))]
+            case Joined():
+                return []
+
+    def _on_word(
+        self, now: Now, coordinator: Coordinator, peer: bytes, message: Said | Wish | LostLinks
+    ) -> list[Effect]:
+        match message:
+            case LostLinks():
+                coordinator.on_lost(peer, frozenset(message.nodes))
+            case Said():
+                next_phase(Speaker.MEMBER, self.state.phase, Move.HEAR)
+                coordinator.on_said(peer, message)
+            case Wish():
+                next_phase(Speaker.MEMBER, self.state.phase, Move.WISH)
+                coordinator.on_wish(message)
+        return self._settle(now, [])
+
+    def _on_report(self, now: Now, peer: bytes, report: Report) -> list[Effect]:
+        row = self.state.tasks.get(report.task)
+        if row is None:
+            return []
+        if row.state.final or report.attempt < row.spec.attempt:
+            decided = row.outcome is not None and row.outcome.attempt == report.attempt
+            return [] if decided else self._on_late(report)
+        if report.attempt > row.spec.attempt:
+            return []
+        if self._coordinator is not None:
+            next_phase(Speaker.MEMBER, self.state.phase, Move.REPORT)
+            self._coordinator.on_report(now, peer, report)
+        elif peer != row.spec.node:
+            raise PeerError("not-the-worker")
+        return [*self._tell_progress(report), *self._settle(now, [])]
+
+    def _on_late(self, report: Report) -> list[Effect]:
+        """The result of a fenced attempt: shown once, never applied."""
+        seen = (report.task, report.attempt) in self._orphans
+        if report.state != "succeeded" or seen or len(self._orphans) > limits.TEAM_TASKS_MAX:
+            return []
+        self._orphans.add((report.task, report.attempt))
+        return [Emit(Orphan(self.team, report.task, report.attempt, report.state, report.summary))]
+
+    def _tell_progress(self, report: Report) -> list[Effect]:
+        if report.state not in ("accepted", "running", "busy"):
+            return []
+        self._reported[report.task] = (report.attempt, report.state)
+        spec = self.state.tasks[report.task].spec
+        return [Emit(TaskChanged(self.team, spec, report.state, False, report.fraction, report.note))]
+
+    # -- what our side says
+
+    def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
+        if link.node not in self.state.roster.voters:
+            return []
+        before = set(self._down)
+        (self._down.discard if link.up else self._down.add)(link.node)
+        effects = self._settle(now, self._election.handle_command(now, link))
+        if link.up:
+            effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
+        return effects + (self._tell_lost() if before != self._down else [])
+
+    def _on_plan(self, now: Now, plan: PlanStep | PlanFailed) -> list[Effect]:
+        if self._coordinator is None:
+            return []
+        if isinstance(plan, PlanStep):
+            problem = self._coordinator.on_plan(now, plan.version, plan.step)
+        else:
+            problem = self._coordinator.on_plan_failed(plan.version, plan.reason)
+        refused: list[Effect] = [Emit(PlanRefused(self.team, problem))] if problem else []
+        return [*refused, *self._settle(now, [])]
+
+    def _on_cancel(self, cancel: CancelTeam) -> list[Effect]:
+        """Raises UsageError('team-ended' | 'no-such-task')."""
+        if self.state.conclusion is not None:
+            raise UsageError("team-ended", "the team has concluded already")
+        if any(task not in self.state.tasks for task in cancel.tasks):
+            raise UsageError("no-such-task", hint="see `ioa-p2p task list`")
+        what = "cancel" if cancel.tasks else "conclude"
+        wish = Wish(self.team, what, cancel.tasks[: limits.STEP_TASKS_MAX], cancel.reason[: limits.REASON_CHARS_MAX])
+        self._wishes = [*self._wishes, wish][-limits.STEP_TASKS_MAX :]
+        return self._to_coordinator([wish])
+
+    def _on_answer(self, answer: Answer) -> list[Effect]:
+        self._answer = Said(self.team, answer.turn, answer.text[: limits.LINE_CHARS_MAX])
+        return self._to_coordinator([self._answer])
+
+    # -- the log moves
+
+    def _settle(self, now: Now, effects: list[Effect]) -> list[Effect]:
+        """Fold what the election tells and propose what is due, until nothing moves; then the worker acts."""
+        done: list[Effect] = []
+        while True:
+            for effect in effects:
+                done += self._on_told(now, effect.event) if isinstance(effect, Emit) else [effect]
+            effects = self._propose(now)
+            if not effects:
+                break
+        done += self._carry(self._worker.reconcile(now, self.state, new=self._election.coordinator is not None))
+        return [*done, *self._ask(now)]
+
+    def _on_told(self, now: Now, event: object) -> list[Effect]:
+        match event:
+            case told.Committed():
+                return self._on_committed(now, event.entry)
+            case told.Elected():
+                elected = Emit(Elected(self.team, event.term, event.coordinator))
+                return [elected, *self._repeat_to(event.coordinator)]
+            case told.Deposed():
+                self._coordinator = None
+                return []
+            case _:  # a higher incarnation: its founding entry will be brought
+                return []
+
+    def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
+        changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, _read(entry.step)))
+        if entry.node == self.node and self._coordinator is not None:
+            refused = next((each.code for each in changes if isinstance(each, Refused)), "")
+            self._coordinator.on_decided(entry.step, refused)
+        leads = self._election.role is Role.COORDINATOR and entry.term == self._election.term
+        if leads and self._coordinator is None:
+            me = (self.node, self._mine[0].agent)
+            self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
+        return [effect for change in changes for effect in self._on_change(now, change)]
+
+    def _on_change(self, now: Now, change: Change) -> list[Effect]:
+        match change:
+            case PhaseMoved():
+                return [Emit(PhaseChanged(self.team, self.state.index, change.before, change.after))]
+            case TaskMoved():
+                row = change.row
+                self._reported.pop(row.spec.id, None)
+                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason))]
+            case LineHeard(line):
+                return [Emit(LineSaid(self.team, line.turn, line.node, line.agent, line.text))]
+            case TurnGiven(turn, discuss) if discuss.node == self.node:
+                return [Emit(TurnMine(self.team, turn, discuss.agent, discuss.prompt))]
+            case Ended():
+                self._awake_until_s = now.boot + _LINGER_S
+                return [Emit(Concluded(self.team, change.conclusion))]
+            case TurnGiven() | Refused():
+                return []
+
+    def _propose(self, now: Now) -> list[Effect]:
+        effects: list[Effect] = []
+        if self._coordinator is None:
+            return effects
+        for due in self._coordinator.due(now):
+            try:
+                effects += self._election.handle_command(now, told.Propose(due.step, due.key))
+            except UsageError:  # we lead no more, or the log is busy: it stays due
+                self._coordinator.on_not_proposed(due.step)
+        return effects
+
+    def _ask(self, now: Now) -> list[Effect]:
+        if self._coordinator is None or self.state.conclusion is not None:
+            return []
+        reported = {task: state for task, (_, state) in self._reported.items()}
+        view = self._coordinator.ask(now, reported)
+        return [Emit(PlanWanted(view))] if view is not None else []
+
+    # -- beats and repetition
+
+    def _beat(self, now: Now) -> list[Effect]:
+        """All that must arrive is said again."""
+        if self.state.conclusion is not None and now.boot >= self._awake_until_s and not self._worker.busy:
+            return self._sleep()
+        effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._unheard)]
+        effects += [*self._tell_lost(), *self._repeat_wishes(), *self._settle(now, [])]
+        hurry = self._unheard and self._brings_founding
+        next_s = min(_HURRY_S, self._ground.profile.beat_s) if hurry else self._ground.profile.beat_s
+        return [*effects, SetTimer(self._timer, now.boot + next_s)]
+
+    def _repeat_to(self, node: bytes) -> list[Effect]:
+        """A coordinator that is new, or linked again, hears at once what it may lack."""
+        if node != self._election.coordinator:
+            return []
+        reports = self._carry(list(self._worker.open_reports()))
+        return [*reports, *(self._tell_lost() if self._down else []), *self._repeat_wishes()]
+
+    def _repeat_wishes(self) -> list[Effect]:
+        if self.state.conclusion is not None:
+            self._wishes, self._answer = [], None
+        open_tasks = {row.spec.id for row in self.state.open_tasks}
+        self._wishes = [wish for wish in self._wishes if wish.what == "conclude" or open_tasks & set(wish.tasks)]
+        answer = (
+            [self._answer] if self._answer and self.state.open_turn and self._answer.turn == self.state.turn else []
+        )
+        return self._to_coordinator([*self._wishes, *answer])
+
+    def _tell_lost(self) -> list[Effect]:
+        return self._to_coordinator([LostLinks(self.team, tuple(sorted(self._down)))]) if self._down else []
+
+    @property
+    def _brings_founding(self) -> bool:
+        return self.node == self.state.roster.launcher or self._coordinator is not None
+
+    def _bring_founding(self, nodes: set[bytes]) -> list[Effect]:
+        """To members that were never heard in this team: they may not know that it stands."""
+        if not self._brings_founding:
+            return []
+        return [Send(node, Founding(self.founding)) for node in sorted(nodes & self._unheard)]
+
+    def _to_coordinator(self, messages: list[Wish | LostLinks | Said]) -> list[Effect]:
+        to = self._election.coordinator
+        return [Send(to, message) for message in messages] if to is not None else []
+
+    def _carry(self, deeds: list[Deed] | list[Report]) -> list[Effect]:
+        """Reports go to the coordinator, and beats also to the launcher, who watches."""
+        effects: list[Effect] = []
+        for deed in deeds:
+            if not isinstance(deed, Report):
+                effects.append(deed)
+                continue
+            beat = deed.state in ("accepted", "running", "busy")
+            to = {self._election.coordinator, self.state.roster.launcher if beat else None} - {None}
+            effects += [Send(node, deed) for node in sorted(filter(None, to))]
+        return effects
+
+    # -- after the end
+
+    def _sleep(self) -> list[Effect]:
+        self.asleep = True
+        return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
+
+    def _wake(self, now: Now) -> list[Effect]:
+        if not self.asleep:
+            return []
+        self.asleep, self._awake_until_s = False, now.boot + _LINGER_S
+        woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
+        return [*self._settle(now, woken), *self._beat(now)]
+
+    @property
+    def _timer(self) -> str:
+        return f"team/{self.team.hex()}"
+
+
+def _read(step: bytes) -> Step:
+    """An entry's step; a term's first entry is empty, and one that we cannot read changes nothing here."""
+    try:
+        return decode_step(step) if step else Elect()
+    except PeerError:
+        return Elect()

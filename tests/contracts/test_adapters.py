@@ -1,0 +1,293 @@
+"""One contract for every adapter that runs a foreign agent in a process: the same agent in two guises."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ioa_p2p.adapters.base import Adapter, Attachment, Delta, Event, Failed, Progress, Result, Task
+from ioa_p2p.adapters.process import ProcessAdapter
+from ioa_p2p.adapters.python import PythonAdapter
+from ioa_p2p.wire import limits
+
+AGENTS = Path(__file__).parents[1] / "adapters" / "agents"
+SKILLS = "echo talk refuse files family stubborn crash leave large flood noise meet raw endless".split()
+BOUND_S = 30.0  # no test waits longer; none measures time
+
+
+def process(**options: Any) -> Adapter:
+    skills = [{"name": f"test.{name}", "outputs": [f"test.{name}"]} for name in SKILLS]
+    command = [sys.executable, str(AGENTS / "command.py")]
+    return ProcessAdapter("foreign", {"command": command, "skills": skills, "cancel_s": 0.1, **options})
+
+
+def python(**options: Any) -> Adapter:
+    return PythonAdapter("foreign", {"target": str(AGENTS / "module.py"), "cancel_s": 0.1, **options})
+
+
+Make = Callable[..., Adapter]
+
+
+@pytest.fixture(params=[python, process], ids=["python", "process"])
+async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
+    made: list[Adapter] = []
+
+    def make_one(**options: Any) -> Adapter:
+        made.append(request.param(**options))
+        return made[-1]
+
+    yield make_one
+    for adapter in made:
+        await asyncio.wait_for(adapter.aclose(), BOUND_S)
+
+
+@pytest.fixture
+def adapter(make: Make) -> Adapter:
+    return make()
+
+
+def task(skill: str, goal: str = "", **fields: Any) -> Task:
+    return Task(id=b"\x01" * 16, key=b"\x02" * 16, attempt=1, skill=f"test.{skill}", goal=goal, **fields)
+
+
+async def events_of(adapter: Adapter, asked: Task) -> list[Event]:
+    async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(asked)) as events:
+        return [event async for event in events]
+
+
+async def failure_of(adapter: Adapter, asked: Task) -> Failed:
+    *before, last = await events_of(adapter, asked)
+    assert isinstance(last, Failed)
+    assert not [event for event in before if isinstance(event, Result | Failed)]
+    return last
+
+
+async def works(adapter: Adapter) -> bool:
+    return isinstance((await events_of(adapter, task("echo")))[-1], Result)
+
+
+async def pids_of(events: AsyncIterator[Event]) -> list[int]:
+    """A behaviour that ends badly tells its pids first."""
+    first = await anext(events)
+    assert isinstance(first, Delta)
+    pids: list[int] = json.loads(first.text)
+    assert all(map(lives, pids[1:]))  # the first may be dead by its own hand
+    return pids
+
+
+def lives(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+async def all_gone(pids: list[int]) -> bool:
+    """A killed process needs a moment to be gone."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(BOUND_S):
+            while any(map(lives, pids)):
+                await asyncio.sleep(0.01)
+    return not any(map(lives, pids))
+
+
+async def test_the_card_names_the_agent_and_its_skills(adapter: Adapter) -> None:
+    card = await adapter.describe()
+    assert card.name == "foreign"
+    assert [skill.name for skill in card.skills] == [f"test.{name}" for name in SKILLS]
+    assert card.skills[0].outputs == ("test.echo",)
+
+
+async def test_a_result_comes_from_what_was_asked(adapter: Adapter) -> None:
+    inputs = {"metrics.samples": [{"cpu": [1.5, None, True]}, "ü\n"], "other": [2**63]}
+    (last,) = await events_of(adapter, task("echo", 'a "goal"\nof two lines', inputs=inputs))
+    said = {"goal": 'a "goal"\nof two lines', "inputs": inputs, "attempt": 1, "key": "02" * 16, "skill": "test.echo"}
+    assert last == Result({"test.echo": said})
+
+
+async def test_progress_and_deltas_stream_in_order_before_the_result(adapter: Adapter) -> None:
+    assert await events_of(adapter, task("talk")) == [
+        Progress(0.25, "a quarter"),
+        Delta("one "),
+        Delta("two"),
+        Progress(None, "who knows"),
+        Result({"test.talk": "one two"}, summary="counted"),
+    ]
+
+
+async def test_an_agent_may_refuse_with_a_reason(adapter: Adapter) -> None:
+    assert await events_of(adapter, task("refuse")) == [Failed("no-sensor", "there is none", retry=False)]
+
+
+async def test_attachments_go_in_and_come_out_byte_for_byte(adapter: Adapter) -> None:
+    given = Attachment("every byte.bin", "application/x-test", bytes(range(256)) * 5_000)
+    (result,) = await events_of(adapter, task("files", attachments=(given,)))
+    assert isinstance(result, Result)
+    assert result.attachments == (Attachment("reversed every byte.bin", "application/x-test", given.data[::-1]),)
+
+
+async def test_an_unknown_skill_is_a_failure(adapter: Adapter) -> None:
+    assert (await failure_of(adapter, task("nothing"))).code in ("unknown-skill", "worker-died")
+
+
+@pytest.mark.parametrize("behaviour", ["family", "stubborn"])
+async def test_closing_the_events_ends_the_whole_family_of_processes(adapter: Adapter, behaviour: str) -> None:
+    async with asyncio.timeout(BOUND_S):
+        events = adapter.run(task(behaviour))
+        pids = await pids_of(events)
+        await events.aclose()
+        assert await all_gone(pids)
+    assert await works(adapter)
+
+
+async def test_cancelling_the_reader_ends_the_whole_family_of_processes(adapter: Adapter) -> None:
+    pids: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+
+    async def read() -> None:
+        async with contextlib.aclosing(adapter.run(task("family"))) as events:
+            pids.set_result(await pids_of(events))
+            await anext(events)
+
+    reading = asyncio.create_task(read())
+    async with asyncio.timeout(BOUND_S):
+        told = await pids
+        reading.cancel()
+        await asyncio.wait([reading])
+        assert reading.cancelled()
+        assert await all_gone(told)
+
+
+async def test_a_second_cancel_does_not_save_the_processes(adapter: Adapter) -> None:
+    events = adapter.run(task("stubborn"))
+    async with asyncio.timeout(BOUND_S):
+        pids = await pids_of(events)
+        closing = asyncio.ensure_future(events.aclose())
+        for _ in range(3):
+            await asyncio.sleep(0)
+            closing.cancel()
+        await asyncio.wait([closing])
+        assert await all_gone(pids)
+
+
+async def test_a_run_past_its_deadline_fails_and_its_processes_are_gone(adapter: Adapter) -> None:
+    await adapter.describe()
+    async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(task("family", deadline_s=1.0))) as events:
+        pids = await pids_of(events)
+        last = [event async for event in events][-1]
+    assert isinstance(last, Failed)
+    assert last.code == "deadline"
+    assert await all_gone(pids)
+
+
+async def test_a_killed_worker_is_named_and_leaves_no_children(adapter: Adapter) -> None:
+    async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(task("crash"))) as events:
+        pids = await pids_of(events)
+        last = [event async for event in events][-1]
+    assert isinstance(last, Failed)
+    assert last.code == "worker-died"
+    assert "signal 9" in last.message
+    assert await all_gone(pids)
+    assert await works(adapter)
+
+
+async def test_a_worker_that_leaves_is_quoted(adapter: Adapter) -> None:
+    failed = await failure_of(adapter, task("leave"))
+    assert failed.code == "worker-died"
+    assert "exit code 3" in failed.message
+    assert "my last words" in failed.message
+
+
+@pytest.mark.parametrize("behaviour", ["large", "endless"])
+async def test_a_line_that_is_too_long_ends_the_run(adapter: Adapter, behaviour: str) -> None:
+    assert (await failure_of(adapter, task(behaviour))).code == "oversized"
+    assert await works(adapter)
+
+
+async def test_endless_output_ends_the_run(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ADAPTER_EVENTS_MAX", 500)
+    *before, last = await events_of(adapter, task("flood"))
+    assert isinstance(last, Failed)
+    assert last.code == "flooded"
+    assert len(before) == 500
+    assert await works(adapter)
+
+
+async def test_many_bytes_end_the_run(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ADAPTER_OUTPUT_BYTES_MAX", 10_000)
+    assert (await failure_of(adapter, task("flood"))).code == "flooded"
+
+
+@pytest.mark.parametrize("line", ["hello, I am a program", '{"result": 1}', "\xff\xfe"])
+async def test_nonsense_ends_the_run(adapter: Adapter, line: str) -> None:
+    assert (await failure_of(adapter, task("raw", line))).code == "bad-output"
+
+
+async def test_an_attachment_outside_the_run_is_not_read(adapter: Adapter) -> None:
+    file = {"name": "a", "media_type": "t", "file": "/etc/passwd"}
+    line = json.dumps({"result": {}, "attachments": [file]})
+    assert (await failure_of(adapter, task("raw", line))).code == "bad-output"
+
+
+async def test_a_goal_that_json_cannot_say_is_refused_before_the_agent_sees_it(adapter: Adapter) -> None:
+    failed = await failure_of(adapter, task("echo", inputs={"a": [b"bytes"]}))
+    assert failed.code == "bad-input"
+
+
+async def test_noise_on_stderr_harms_nothing(adapter: Adapter) -> None:
+    assert await events_of(adapter, task("noise")) == [Result({"test.noise": "quiet"})]
+
+
+async def test_as_many_runs_as_allowed_go_at_the_same_time(make: Make, tmp_path: Path) -> None:
+    adapter = make(concurrency=3)
+    asked = [Task(bytes([n]), b"", 1, "test.meet", f"3 {tmp_path}") for n in range(3)]
+    runs = await asyncio.gather(*(events_of(adapter, each) for each in asked))
+    assert runs == [[Result({"test.meet": "met"})]] * 3
+
+
+async def test_a_run_beyond_the_allowed_waits_its_turn(make: Make, tmp_path: Path) -> None:
+    adapter = make(concurrency=1)
+    async with asyncio.timeout(BOUND_S):
+        first = adapter.run(task("family"))
+        await pids_of(first)
+        second = asyncio.ensure_future(events_of(adapter, task("meet", f"1 {tmp_path}")))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert not os.listdir(tmp_path)
+        await first.aclose()
+        assert await second == [Result({"test.meet": "met"})]
+
+
+async def test_a_crash_harms_no_other_run(make: Make, tmp_path: Path) -> None:
+    adapter = make(concurrency=2)
+    meeting = asyncio.ensure_future(events_of(adapter, task("meet", f"2 {tmp_path}")))
+    assert (await failure_of(adapter, task("crash"))).code == "worker-died"
+    (tmp_path / "second").touch()
+    assert await meeting == [Result({"test.meet": "met"})]
+
+
+async def test_aclose_ends_runs_and_processes_and_may_be_called_again(adapter: Adapter) -> None:
+    events = adapter.run(task("family"))
+    async with asyncio.timeout(BOUND_S):
+        pids = await pids_of(events)
+        await adapter.aclose()
+        assert await all_gone(pids)
+        assert isinstance([event async for event in events][-1], Failed)
+        await adapter.aclose()
+    assert (await failure_of(adapter, task("echo"))).code == "closed"
+
+
+async def test_nothing_is_left_after_a_clean_close(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    adapter, before = make(), set(psutil.Process().children(recursive=True))
+    await adapter.describe()
+    assert await works(adapter)
+    await adapter.aclose()
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert await all_gone([process.pid for process in left])
+    assert not os.listdir(tmp_path)

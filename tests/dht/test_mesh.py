@@ -1,0 +1,35 @@
+"""A small mesh: joining, publishing, finding."""
+
+from ioa_p2p.dht import events
+from ioa_p2p.dht.commands import Publish
+from tests.dht.mesh import Mesh, card
+
+
+def test_every_node_of_a_small_mesh_becomes_ready_and_knows_all_others():
+    mesh = Mesh(1, 7)
+    mesh.join_all()
+    assert all(len(mesh.events_of(contact, events.Ready)) == 1 for contact in mesh.contacts)
+    assert all(len(mesh.machine(contact).contacts) == 6 for contact in mesh.contacts)
+
+
+def test_a_published_agent_is_found_by_record_and_by_pointer():
+    mesh = Mesh(2, 7)
+    mesh.join_all()
+    published = mesh.publish(mesh.contacts[3], card("stat", "stats.outliers"))
+    assert published.holders == 6
+    assert published.confirmed >= 5
+    assert published.keys == 3
+    found = mesh.find(mesh.contacts[6], mesh.contacts[3], "stat")
+    assert found.record is not None
+    assert found.record.skills == ("stats.outliers",)
+    pointers = mesh.pointers(mesh.contacts[5], "skill:stats.outliers").pointers
+    assert [pointer.node for pointer in pointers] == [mesh.contacts[3].key]
+
+
+def test_publishing_at_once_with_no_peers_is_queued_and_done_when_somebody_comes():
+    mesh = Mesh(3, 2)
+    mesh.world.command(mesh.contacts[1], Publish(card("early", "x.y")))
+    assert mesh.events_of(mesh.contacts[1], events.Queued) == [events.Queued("early", "no-peers")]
+    mesh.join(mesh.contacts[1], mesh.contacts[:1])
+    assert mesh.world.run(10, until=lambda: bool(mesh.events_of(mesh.contacts[1], events.Published)))
+    assert mesh.find(mesh.contacts[0], mesh.contacts[1], "early").record is not None

@@ -1,0 +1,232 @@
+"""Whole teams in a `World`: nodes with agents, scripted workers, the rule planner, and one goal to reach.
+
+    World event PlanWanted ──> rules ──> PlanStep        StartTask ──> a run of some seconds ──> TaskDone | its end
+
+Runs live outside the machines, as worker processes do: they die with their node, and what they do to the
+outside world is counted in `effects` under their idempotency key.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.effects import Now, Rows
+from ioa_p2p.errors import UsageError
+from ioa_p2p.mind.rules import next_step, wants
+from ioa_p2p.steps import FoundAgent
+from ioa_p2p.team.events import (
+    CancelTask,
+    Launch,
+    LaunchFailed,
+    LinkPeer,
+    Offer,
+    PlanStep,
+    PlanWanted,
+    Policy,
+    StartTask,
+    TaskDone,
+    TaskProgress,
+    WorkerDied,
+)
+from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.team import Team
+from ioa_p2p.wire import codec
+from ioa_p2p.wire.ids import network_id
+from ioa_p2p.wire.records import Card, Skill
+from ioa_p2p.wire.team import Member, SkillBrief, TaskSpec
+from tests.mind.market import ANALYST, CHARTER, DEVICE, GOAL, WRITER
+from tests.sim.world import World
+
+NETWORK = network_id("test")
+TEAM = b"job team 16 B..."
+CAST: dict[str, tuple[Skill, ...]] = {
+    "asker": (),
+    "device-1": (DEVICE,),
+    "device-2": (DEVICE,),
+    "device-3": (DEVICE,),
+    "analyst": (ANALYST,),
+    "charter": (CHARTER,),
+    "writer": (WRITER,),
+}
+
+
+@dataclass(eq=False)
+class Run:
+    """One run of a task in one life of a node. told: its result was taken by the node."""
+
+    node: bytes
+    life: int
+    start: StartTask
+    over: bool = False
+    told: bool = False
+
+    @property
+    def spec(self) -> TaskSpec:
+        return self.start.spec
+
+
+@dataclass
+class Jobs:
+    """Nodes with agents; the first one launches. machine: the class to make them of; a mutant goes here.
+
+    run_s: how long runs take. dies: whether a run ends with the death of its worker process.
+    """
+
+    seed: int
+    agents: dict[str, tuple[Skill, ...]] = field(default_factory=lambda: dict(CAST))
+    goal: str = GOAL
+    machine: Callable[..., Teams] = Teams
+    policy: Policy = field(default_factory=lambda: Policy(goal_s=300))
+    run_s: Callable[[TaskSpec], float] = lambda spec: 2.0
+    dies: Callable[[TaskSpec], bool] = lambda spec: False
+    repeats_plans: bool = False
+    effects: list[Run] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.world = World(self.seed)
+        self.world.on_event.append(self._on_event)
+        self.keys = {name: NodeKey(bytes([number + 1]) * 32) for number, name in enumerate(self.agents)}
+        self.names = {key.node: name for name, key in self.keys.items()}
+
+    def start(self) -> None:
+        for node in self.names:
+            self.world.add(node, self._make)
+            self.offer(node)
+
+    # -- building
+
+    @property
+    def nodes(self) -> list[bytes]:
+        return list(self.names)
+
+    @property
+    def asker(self) -> bytes:
+        return self.nodes[0]
+
+    def node(self, name: str) -> bytes:
+        return self.keys[name].node
+
+    def _make(self, node: bytes, rows: Rows, rng: random.Random, now: Now) -> Teams:
+        everybody = frozenset(self.names)
+        return self.machine(self.keys[self.names[node]], NETWORK, rows, rng, lambda: everybody)
+
+    def member(self, node: bytes) -> Member:
+        name = self.names[node]
+        briefs = tuple(SkillBrief(s.name, s.inputs, s.outputs, s.effect, s.description) for s in self.agents[name])
+        return Member(node, name, briefs, (f"/memory/{name}",), True, 100)
+
+    def offer(self, node: bytes) -> None:
+        self.world.command(node, Offer((self.member(node),) if self.agents[self.names[node]] else ()))
+
+    def launch(self) -> None:
+        """The same launch whenever it is called."""
+        found = [
+            FoundAgent(self.node(name), Card(name, skills=skills)) for name, skills in self.agents.items() if skills
+        ]
+        roles = wants(self.goal, found).roles
+        self.world.command(self.asker, Launch(TEAM, self.goal, self.member(self.asker), roles, self.policy))
+
+    # -- processes come and go
+
+    def crash(self, node: bytes) -> None:
+        self.world.crash(node)
+        self.notice(node, up=False)
+
+    def restart(self, node: bytes) -> None:
+        self.world.restart(node)
+        self.offer(node)
+        self.notice(node, up=True)
+
+    def notice(self, node: bytes, *, up: bool) -> None:
+        """The others see their link to it come or go."""
+        for other in self.nodes:
+            if other != node:
+                self.world.after(0.02, partial(self.tell, other, LinkPeer(node, up)))
+
+    def tell(self, node: bytes, command: Any) -> None:
+        """A command; a stopped process takes it when it runs again."""
+        if self.world.hosts[node].frozen:
+            self.world.after(0.5, lambda: self.tell(node, command))
+            return
+        try:
+            self.world.command(node, command)
+        except UsageError as fault:
+            if fault.code != "no-such-team":
+                raise
+
+    # -- what the nodes around the machines do
+
+    def _on_event(self, world: World, node: bytes, event: Any) -> None:
+        match event:
+            case PlanWanted(view):
+                answer = PlanStep(view.team, view.version, next_step(view))
+                world.after(0.05, lambda: self.tell(node, answer))
+                if self.repeats_plans:
+                    world.after(0.4, lambda: self.tell(node, answer))
+            case StartTask():
+                self._begin(node, event)
+            case CancelTask():
+                for run in self.runs:
+                    if (run.node, run.spec.id, run.spec.attempt) == (node, event.task, event.attempt):
+                        run.over = True
+            case _:
+                pass
+
+    def _begin(self, node: bytes, event: StartTask) -> None:
+        run = Run(node, self.world.hosts[node].life, event)
+        self.runs.append(run)
+        spec, long_s = event.spec, self.run_s(event.spec)
+        self.world.after(0.1, lambda: self._report(run, TaskProgress(event.team, spec.id, spec.attempt, 0.1)))
+        self.world.after(long_s, lambda: self._end(run))
+
+    def _end(self, run: Run) -> None:
+        if run.over or self.world.hosts[run.node].life != run.life:
+            return
+        spec = run.spec
+        if self.dies(spec):
+            self._report(run, WorkerDied(run.start.team, spec.id, spec.attempt))
+            run.over = True
+            return
+        self.effects.append(run)
+        skill = next(skill for skill in self.agents[spec.agent] if skill.name == spec.skill)
+        outputs = codec.encode(dict.fromkeys(skill.outputs, spec.agent))
+        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), f"{spec.skill} by {spec.agent}"))
+        run.told = not self.world.hosts[run.node].frozen and self.world.hosts[run.node].life == run.life
+        run.over = True
+
+    def _report(self, run: Run, command: TaskProgress | TaskDone | WorkerDied) -> None:
+        if not run.over and self.world.hosts[run.node].life == run.life:
+            self.tell(run.node, command)
+
+    # -- looking
+
+    def teams(self) -> dict[bytes, Team]:
+        """The team at every node that lives and knows it."""
+        return {
+            node: host.machine.teams[TEAM]
+            for node, host in self.world.hosts.items()
+            if isinstance(host.machine, Teams) and TEAM in host.machine.teams
+        }
+
+    def coordinator(self) -> bytes | None:
+        leads = [team for team in self.teams().values() if team.coordinator == team.node]
+        return max(leads, key=lambda team: team.election.term).node if leads else None
+
+    def told(self, kind: type[Any], node: bytes | None = None) -> list[Any]:
+        return [event for _, at, event in self.world.events if isinstance(event, kind) and node in (None, at)]
+
+    def settled(self) -> bool:
+        """The team came to its end, or the launch to its."""
+        return self.concluded() or (not self.teams() and bool(self.told(LaunchFailed)))
+
+    def concluded(self) -> bool:
+        """Every member that lives knows the end."""
+        teams = self.teams()
+        voters = {voter for team in teams.values() for voter in team.state.roster.voters}
+        alive = [node for node in voters if self.world.hosts[node].machine is not None]
+        ends = [team.state.conclusion for team in teams.values()]
+        return bool(alive) and len(ends) == len(alive) and None not in ends
