@@ -7,8 +7,6 @@
        │      link lost         │                         │                          │
        └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
 
-Long because: the roles of one Raft machine stand together, so that each change of role shows all that it resets.
-
 Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
 Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a
 majority of them, the certificate, goes with the term, so that nobody follows a coordinator that was not elected.
