@@ -77,6 +77,8 @@ class Team:
                 self.link(node, other, False)
 
     def restart(self, node: bytes) -> None:
+        if self.world.hosts[node].machine is not None:
+            return
         self.world.restart(node)
         for other in self.nodes:
             if other != node and self.world.hosts[other].machine is not None:
