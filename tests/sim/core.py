@@ -3,12 +3,15 @@
 from pathlib import Path
 
 from ioa_p2p.team.election import Election
-from tests.sim import election
+from tests.sim import election, gossip, gossip_mutants, gossip_schedules
 from tests.sim.mutants import MUTANTS
 from tests.sim.scenario import Scenario
 from tests.sim.schedules import SCHEDULES
 
-SCENARIOS = (Scenario("election", Election, election.play, SCHEDULES, MUTANTS),)
+SCENARIOS = (
+    Scenario("election", Election, election.play, SCHEDULES, MUTANTS),
+    Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
+)
 
 
 def regressions(scenario: str) -> list[int]:
