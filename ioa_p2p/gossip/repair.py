@@ -48,7 +48,7 @@ class Repair:
         if not holders:
             self._asked.pop(author, None)
             return None
-        if asked and boot < asked.deadline:
+        if asked and asked.peer and boot < asked.deadline:
             return None
         if asked and asked.peer and asked.head == chain.head:
             self._rest(boot, author, asked.peer)
