@@ -4,24 +4,23 @@
     ── puts, gets ──> CPU-ms each, ratio ours / theirs (worse of both counts)
     ── 30 % of ours fall silent ──> gets and puts of the others: p95 and success
 
-A put of ours signs a 600 B record, seals every datagram, and is verified by every holder; kademlia does none of it.
+Both are warmed up by as many puts and gets before, so that nodes have met. A put of ours signs a 600 B record, seals
+every datagram and is verified by every holder; kademlia does none of it.
 """
 
-import argparse
 import asyncio
 import itertools
-import json
 import logging
 import os
 import random
-import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kademlia.network import Server
 
+from bench._measure import arguments, combine, percentile, report
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.box import NONCE_BYTES, Boxes
 from ioa_p2p.crypto.keys import NodeKey
@@ -54,28 +53,24 @@ class Size:
 SMALL = Size((30,), 10, 40, 10, 30)
 
 
+BARS = {
+    "put_ratio": 0.9,
+    "get_ratio": 1.5,
+    "silent_get_p95_s": 0.5,
+    "silent_put_p95_s": 1.5,
+}
+SUCCESS_BAR = 0.99
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.dht", description="Cost of puts and gets, and of silence.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--small", action="store_true", help="fewer nodes and operations, to see that it works")
-    arguments = parser.parse_args()
+    wanted = arguments("What a put and a get cost, against the kademlia package, and with silent nodes.")
     logging.disable(logging.WARNING)
-    size = SMALL if arguments.small else Size()
-    runs = [asyncio.run(measure(size)) for _ in range(arguments.runs)]
-    result = combine(runs)
-    if arguments.json:
-        print(json.dumps(result))
-    else:
-        for name, value in result.items():
-            print(f"{name:24} {value}")
-
-
-def combine(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Medians of the runs; of success the least."""
-    result = {name: round(statistics.median(run[name] for run in runs), 4) for name in runs[0]}
-    result["silent_success"] = round(min(run["silent_success"] for run in runs), 4)
-    return {**result, "runs": len(runs), "load_avg": round(os.getloadavg()[0], 2)}
+    size = SMALL if wanted.small else Size()
+    runs = [asyncio.run(measure(size)) for _ in range(wanted.runs)]
+    figures = combine(runs, {"silent_success": min})
+    bars = {f"{name} <= {bar}": figures[name] <= bar for name, bar in BARS.items()}
+    bars[f"silent_success >= {SUCCESS_BAR}"] = figures["silent_success"] >= SUCCESS_BAR
+    report(figures, bars, runs=len(runs), as_json=wanted.json)
 
 
 async def measure(size: Size) -> dict[str, float]:
@@ -112,6 +107,8 @@ async def measure_ours(count: int, size: Size) -> dict[str, float]:
         return (await dice.choice(awake).put(f"late-{number}")).ok
 
     awake = peers
+    await timed(put, size.puts)
+    await timed(get, size.gets)
     puts, gets = await timed(put, size.puts), await timed(get, size.gets)
     assert all(puts.good + gets.good), "every put and get of a healthy mesh succeeds"
     for peer in dice.sample(peers, int(SILENT_SHARE * count)):
@@ -159,6 +156,8 @@ async def measure_kademlia(count: int, size: Size) -> dict[str, float]:
     async def get(number: int) -> bool:
         return await dice.choice(servers).get(f"key {number % size.puts}") == value
 
+    await timed(put, size.puts)
+    await timed(get, size.gets)
     puts, gets = await timed(put, size.puts), await timed(get, size.gets)
     for server in servers:
         server.stop()
@@ -188,7 +187,7 @@ async def timed(call: Callable[[int], Awaitable[bool]], times: int) -> Timed:
         good.append(await call(number))
         seconds.append(time.perf_counter() - began)
     cpu_ms = (time.process_time() - cpu_s) * 1000 / times
-    return Timed(tuple(good), cpu_ms, sorted(seconds)[int(0.95 * (times - 1))])
+    return Timed(tuple(good), cpu_ms, percentile(seconds, 0.95))
 
 
 class Peer(asyncio.DatagramProtocol):

@@ -58,11 +58,6 @@ def read_any(data: bytes) -> Any:
     return value
 
 
-def replace(message: T, **changes: Any) -> T:
-    """A copy with some fields changed. Values are not checked again: they are ours."""
-    return cast(T, msgspec.structs.replace(cast(Any, message), **changes))
-
-
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
     """Raises ValueError if containers stand more than `levels` deep within `value`."""
     if isinstance(value, dict):

@@ -228,7 +228,6 @@ ReportState = Literal[
     "accepted", "running", "busy", "succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"
 ]
 FinalState = Literal["succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"]
-ReportState = Literal["accepted", "running", "busy"] | FinalState
 
 # -- decisions: the Step union ----------------------------------------------------------------------
 
