@@ -39,6 +39,7 @@ class Joining:
         self._open = 0
         self._searching = False
         self._again = False
+        self._wait_s = limits.DHT_SEED_RETRY_S[0]
 
     def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
         """Raises UsageError('too-many-seeds')."""
@@ -119,9 +120,14 @@ class Joining:
         self._means.calls.ask(now, contact, Ping, Pong, self, seed)
 
     def _searched(self, now: Now, search: Search) -> None:
+        """Somebody answered: filled. Nobody: again in a while, for somebody may be there."""
         self._searching = False
         if search.holders:
+            self._wait_s = limits.DHT_SEED_RETRY_S[0]
             self._on_filled(now)
+        elif self._seeds or len(self._means.peers.table):
+            self._means.agenda.at(now.boot + self._wait_s * self._rng.uniform(0.8, 1.0), self.search)
+            self._wait_s = min(2 * self._wait_s, limits.DHT_SEED_RETRY_S[1])
         if self._again:
             self.search(now)
 

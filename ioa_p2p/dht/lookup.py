@@ -23,7 +23,8 @@ class State(Enum):
     NEW = "new"
     ASKED = "asked"
     ANSWERED = "answered"
-    SLOW = "slow"  # asked, not waited for
+    SLOW = "slow"  # asked, not waited for while there are others
+    SUSPECT = "suspect"  # slow of late, asked only if all else has failed
     LOST = "lost"
 
 
@@ -50,11 +51,11 @@ class Lookup:
     ) -> None:
         self.target = target
         self.calls = 0
+        self.under_way = 0
         self._asked: set[bytes] = set() if asked is None else asked
         self._k = k
         self._alpha = alpha
         self._calls_max = calls_max
-        self._under_way = 0
         self._by_key: dict[bytes, Candidate] = {}
         self._order: list[Candidate] = []
 
@@ -68,19 +69,21 @@ class Lookup:
             known.contact, known.state = contact, State.NEW
             self._asked.discard(contact.key)
 
-    def knows(self, key: bytes) -> bool:
-        return key in self._by_key
+    def wants(self, key: bytes) -> bool:
+        """Whether a contact of this node would be news."""
+        known = self._by_key.get(key)
+        return known is None or known.state is State.LOST
 
     def next(self) -> Contact | None:
         """The peer to ask now, which then counts as asked; None if enough are under way or none is left."""
-        if self._under_way >= self._alpha or self.calls >= self._calls_max:
+        if self.under_way >= self._alpha or self.calls >= self._calls_max:
             return None
         candidate = self._next_new() or self._next_suspect()
         if candidate is None:
             return None
         candidate.state = State.ASKED
         self._asked.add(candidate.contact.key)
-        self._under_way += 1
+        self.under_way += 1
         self.calls += 1
         return candidate.contact
 
@@ -95,7 +98,10 @@ class Lookup:
 
     @property
     def done(self) -> bool:
-        return not self._under_way and (self.calls >= self._calls_max or self._idle())
+        """Never while all hope is on the slow."""
+        if self.under_way or (self.calls < self._calls_max and not self._idle()):
+            return False
+        return self._has(State.ANSWERED) or not self._has(State.SLOW)
 
     def closest(self) -> list[Contact]:
         """The peers that answered, nearest first, at most k."""
@@ -118,17 +124,20 @@ class Lookup:
         return None
 
     def _next_suspect(self) -> Candidate | None:
-        if self._under_way or any(candidate.state is State.ANSWERED for candidate in self._order):
+        if self.under_way or self._has(State.ANSWERED):
             return None
-        slow = (candidate for candidate in self._order if candidate.state is State.SLOW)
-        return next((candidate for candidate in slow if candidate.contact.key not in self._asked), None)
+        suspects = (candidate for candidate in self._order if candidate.state is State.SUSPECT)
+        return next((candidate for candidate in suspects if candidate.contact.key not in self._asked), None)
+
+    def _has(self, state: State) -> bool:
+        return any(candidate.state is state for candidate in self._order)
 
     def _leave(self, key: bytes, state: State) -> None:
         candidate = self._by_key.get(key)
         if candidate is None or candidate.state in (State.ANSWERED, State.LOST):
             return
         if candidate.state is State.ASKED:
-            self._under_way -= 1
+            self.under_way -= 1
         candidate.state = state
 
     def _insert(self, candidate: Candidate) -> None:
@@ -146,4 +155,4 @@ class Lookup:
 
 
 def _first_state(suspect: bool) -> State:
-    return State.SLOW if suspect else State.NEW
+    return State.SUSPECT if suspect else State.NEW

@@ -7,6 +7,7 @@
 No rounds: every answer, slow peer or miss lets the next request go at once.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +53,7 @@ class Search:
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
         table = self._means.peers.table
-        for entry in table.closest(self.lookup.target, limits.DHT_SHORTLIST) or list(table):
+        for entry in table.closest(self.lookup.target, limits.DHT_K) or list(table):
             self._learn(now, entry.contact)
         for contact in contacts:
             self._learn(now, contact)
@@ -69,8 +70,9 @@ class Search:
         self.lookup.answered(call.to.key)
         if self.finished:
             return
-        self._learn_from(now, call.to, answer)
         self._take(now, call, answer)
+        if not self._enough():
+            self._learn_from(now, call.to, answer)
         self._step(now)
 
     def slow(self, now: Now, call: Call) -> None:
@@ -90,6 +92,10 @@ class Search:
         """Whether the search may end before the lookup is done."""
         return False
 
+    def _hold_back(self) -> bool:
+        """Whether those asked may well be enough: then nobody else is asked for now."""
+        return False
+
     def _busy(self) -> bool:
         """Whether it must go on after the lookup is done."""
         return False
@@ -99,7 +105,7 @@ class Search:
     def _step(self, now: Now) -> None:
         if not self.finished and self._enough():
             self._finish(now)
-        while not self.finished and (contact := self.lookup.next()) is not None:
+        while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
             self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
@@ -110,27 +116,26 @@ class Search:
             self._done(now, self)
 
     def _learn(self, now: Now, contact: Contact) -> None:
-        if not self.lookup.knows(contact.key):
-            self.lookup.learn(contact, suspect=self._means.calls.suspects.has(contact.key, now.boot))
+        self.lookup.learn(contact, suspect=self._means.calls.suspects.has(contact.key, now.boot))
 
     def _learn_from(self, now: Now, source: Contact, answer: Found) -> None:
-        """The answer's contacts, at most three of one subnet: a liar cannot fill the shortlist from one network."""
-        subnets: dict[bytes, int] = {}
+        """The answer's contacts that are news, at most three of one subnet: a liar cannot fill the shortlist from
+        one network."""
+        subnets: Counter[bytes] = Counter()
         for packed in answer.contacts:
+            if not self.lookup.wants(packed[: limits.NODE_ID_BYTES]):
+                continue
             try:
                 contact = unpack_contact(packed)
             except PeerError as fault:
                 self._fault(fault)
                 continue
-            if not self._means.peers.usable(contact, source):
-                continue
             subnet = space.subnet(contact.host)
             if subnet is not None:
-                subnets[subnet] = subnets.get(subnet, 0) + 1
-                if subnets[subnet] > limits.DHT_SUBNET_TABLE_MAX:
-                    continue
-            self._learn(now, contact)
-            self._means.peers.heard_of(now, contact)
+                subnets[subnet] += 1
+            if self._means.peers.usable(contact, source) and subnets[subnet or b""] <= limits.DHT_SUBNET_TABLE_MAX:
+                self._learn(now, contact)
+                self._means.peers.heard_of(now, contact)
 
     def _read(self, now: Now, raw: bytes) -> Item | None:
         try:
@@ -181,6 +186,10 @@ class RecordSearch(Search):
     def _enough(self) -> bool:
         return not self._thorough and len(self.holding) >= limits.DHT_AGREE
 
+    def _hold_back(self) -> bool:
+        likely = len(self.holding) + self.lookup.under_way
+        return not self._thorough and bool(self.holding) and likely >= limits.DHT_AGREE
+
 
 class PointerSearch(Search):
     """Collects the pointers under `key` from all holders: whoever stops at the first few is led by whoever floods.
@@ -215,6 +224,10 @@ class PointerSearch(Search):
         known = self.items.get(item.slot)
         if known is None or (item.body.seq, known.hash) > (known.body.seq, item.hash):
             self.items[item.slot] = item
+
+    def _hold_back(self) -> bool:
+        """Whether those asked may well be enough: then nobody else is asked for now."""
+        return False
 
     def _busy(self) -> bool:
         return self._pages.under_way > 0

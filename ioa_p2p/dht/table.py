@@ -14,7 +14,7 @@ from typing import Any, cast
 from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
 from kademlia.routing import KBucket  # pyright: ignore[reportMissingTypeStubs]
 
-from ioa_p2p.dht.space import ID_BITS, subnet
+from ioa_p2p.dht.space import ID_BITS, position, subnet
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact, pack_contact
 
@@ -60,16 +60,16 @@ class Table:
 
     def enter(self, contact: Contact, boot_s: float) -> bool:
         """A proven peer: add it or note that it was heard. True if it is new in the table."""
-        entry = Entry(contact, boot_s)
-        known = self._entries.get(entry.long_id)
-        if known is not None:
-            if known.contact == contact:
-                known.heard_s, known.misses = boot_s, 0
-                return False
-            self._drop(known)
-        if entry.long_id == self._own:
+        place = position(contact.key)
+        known = self._entries.get(place)
+        if known is not None and known.contact == contact:
+            known.heard_s, known.misses = boot_s, 0
             return False
-        return self._add(entry) and known is None
+        if known is not None:
+            self._drop(known)
+        if place == self._own:
+            return False
+        return self._add(Entry(contact, boot_s)) and known is None
 
     def has_room_for(self, place: int) -> bool:
         """Whether a peer there might be entered: worth a ping."""
@@ -100,11 +100,11 @@ class Table:
         """Up to `count` peers nearest to `target`, nearest first, none that missed."""
         found: list[Entry] = []
         for group in self._outward(target):
-            good = [entry for entry in group if not entry.misses]
-            good.sort(key=lambda entry: entry.long_id ^ target)
-            found += good
-            if len(found) >= count:
-                return found[:count]
+            places = [entry.long_id for entry in group if not entry.misses]
+            places.sort(key=target.__xor__)
+            found += [self._entries[place] for place in places[: count - len(found)]]
+            if len(found) == count:
+                break
         return found
 
     def rank(self, target: int) -> int:

@@ -45,6 +45,8 @@ class Chain:
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
         self._ahead: dict[int, tuple[bytes, bytes, Entry]] = {}
+        for _, value in rows(f"{self._space}/fork"):
+            self.frozen, self.evidence = codec.decode(value, tuple[int, tuple[bytes, ...]])
 
     @property
     def counts_to(self) -> int:
@@ -141,8 +143,6 @@ class Chain:
             else:
                 self._extend(raw, blake(raw))
                 yield entry
-        for _, value in self._rows(f"{self._space}/fork"):
-            self.frozen, self.evidence = codec.decode(value, tuple[int, tuple[bytes, ...]])
 
     def _reread(self, seq: int, raw: bytes) -> Entry | None:
         try:

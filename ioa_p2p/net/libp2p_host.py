@@ -188,7 +188,7 @@ class Host:
                 await self._run_wire(wire)
         except* _ENDS:
             pass
-        except* Exception as faults:  # noqa: BLE001  libp2p raises what it likes; no peer may end the host
+        except* Exception as faults:
             self._count_faults(faults)
         finally:
             self._wires.discard(wire)
@@ -258,7 +258,7 @@ class Host:
                 return await self._open_stream(peer_id_of(peer), where), ""
             except _ENDS:
                 return None, "no-answer"
-            except Exception as fault:  # noqa: BLE001  as above
+            except Exception as fault:
                 return None, type(fault).__name__
         return None, "timeout"
 

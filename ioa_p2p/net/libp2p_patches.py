@@ -194,7 +194,7 @@ class SturdyYamux(Yamux):
     async def start(self) -> None:
         try:
             await super().start()
-        except Exception:  # noqa: BLE001  whatever it is, it ends this connection only
+        except Exception:
             self.abort()
 
     async def _read_data_body(self, length: int) -> bytes:
@@ -353,7 +353,7 @@ class SturdySwarm(Swarm):
         async with self._inbound_limiter:
             try:
                 muxer = await self.upgrade_inbound_raw_conn(RawConnection(read_write_closer, False), maddr)
-            except Exception:  # noqa: BLE001  any failed handshake is the peer's affair
+            except Exception:
                 return
             await cast(SturdyYamux, muxer).event_closed.wait()
 
@@ -362,7 +362,7 @@ def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
     async def guarded(stream: INetStream) -> None:
         try:
             await handler(stream)
-        except Exception:  # noqa: BLE001  a handler of libp2p's own must not end the host either
+        except Exception:
             await stream.reset()
 
     return guarded

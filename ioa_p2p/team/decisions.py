@@ -16,7 +16,7 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.decision import Entry
+from ioa_p2p.wire.decision import Certificate, Entry
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
 
@@ -64,6 +64,14 @@ def open_founding(frame: bytes, network: bytes, team: bytes, incarnation: int) -
 def open_entry(frame: bytes, network: bytes) -> Entry:
     """A verified signature and a typed body; its place in a log is not checked. Raises PeerError."""
     return open_frame(frames.parse(frame), network, Kind.DECISION, Entry)
+
+
+def next_entry(log: "Decisions", key: NodeKey, network: bytes, at: int, step: bytes, certificate: Certificate) -> Held:
+    """The entry that the coordinator of the log's term signs next. at: wall seconds."""
+    founding, index = log[0].entry, log.last_index + 1
+    entry = Entry(key.node, founding.team, founding.incarnation, log.term, index, log.last.hash, at, certificate, step)
+    frame = seal(key, network, Kind.DECISION, entry)
+    return Held(entry, frame, blake(frame))
 
 
 class Decisions:
@@ -121,6 +129,13 @@ class Decisions:
         """Where a coordinator goes on that was wrong about our entry `index`: after our end if there is a gap,
         else after the commit, below which no two logs differ."""
         return self.last_index if index > self.last_index else self.commit
+
+    def check_room(self, step: bytes) -> None:
+        """Raises UsageError('step-too-large' | 'log-full') if `step` cannot be an entry of ours."""
+        if len(step) > limits.DECISION_STEP_BYTES_MAX:
+            raise UsageError("step-too-large", f"{len(step)} bytes", "send large things as blobs by hash")
+        if self.last_index >= limits.DECISION_LOG_ENTRIES_MAX:
+            raise UsageError("log-full", "this team decided all it can", "form a new team")
 
     # -- changing
 

@@ -43,6 +43,11 @@ def decode(data: bytes, kind: type[T]) -> T:
         raise PeerError("undecodable", str(fault)[:200]) from None
 
 
+def replace(message: M, **changes: Any) -> M:
+    """A copy with some fields changed; not checked, so for our own values only."""
+    return msgspec.structs.replace(message, **changes)
+
+
 def read_any(data: bytes) -> Any:
     """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
     try:
@@ -51,11 +56,6 @@ def read_any(data: bytes) -> Any:
     except (ValueError, TypeError, msgpack.UnpackException) as fault:  # TypeError: a map as a map's key
         raise PeerError("undecodable", str(fault)[:200]) from None
     return value
-
-
-def replace(message: M, **changes: Any) -> M:
-    """A copy with some fields changed. Values are not checked again: they are ours."""
-    return msgspec.structs.replace(message, **changes)
 
 
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:

@@ -225,7 +225,6 @@ class TaskSpec(Message, frozen=True):
 
 TaskIds = Annotated[tuple[TaskId, ...], Meta(max_length=limits.STEP_TASKS_MAX)]
 FinalState = Literal["succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"]
-ReportState = Literal["accepted", "running", "busy"] | FinalState
 
 # -- decisions: the Step union ----------------------------------------------------------------------
 

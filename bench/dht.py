@@ -1,0 +1,295 @@
+"""What a put and a get cost, against the kademlia package in the same run: `python -m bench.dht [--json] [--small]`.
+
+    n nodes of ours, then n of kademlia's, in this process, over real UDP on loopback
+    ── puts, gets ──> CPU-ms each, ratio ours / theirs (worse of both counts)
+    ── 30 % of ours fall silent ──> gets and puts of the others: p95 and success
+
+A put of ours signs a 600 B record, seals every datagram, and is verified by every holder; kademlia does none of it.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import logging
+import os
+import random
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kademlia.network import Server
+
+from ioa_p2p.crypto import envelope
+from ioa_p2p.crypto.box import NONCE_BYTES, Boxes
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.dht import commands, events
+from ioa_p2p.dht.machine import DhtMachine
+from ioa_p2p.effects import Effect, Emit, Send, SetTimer
+from ioa_p2p.errors import PeerError
+from ioa_p2p.node.clock import now
+from ioa_p2p.wire import codec, ids
+from ioa_p2p.wire.dht import Contact, Datagram
+from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.records import AgentRecord
+
+NETWORK = ids.network_id("bench")
+VALUE_BYTES = 600
+SILENT_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured. counts: of nodes; the worse figure of them is reported."""
+
+    counts: tuple[int, ...] = (50, 100)
+    puts: int = 60
+    gets: int = 240
+    silent_puts: int = 40
+    silent_gets: int = 120
+
+
+SMALL = Size((30,), 10, 40, 10, 30)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.dht", description="Cost of puts and gets, and of silence.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="fewer nodes and operations, to see that it works")
+    arguments = parser.parse_args()
+    logging.disable(logging.WARNING)
+    size = SMALL if arguments.small else Size()
+    runs = [asyncio.run(measure(size)) for _ in range(arguments.runs)]
+    result = combine(runs)
+    if arguments.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            print(f"{name:24} {value}")
+
+
+def combine(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Medians of the runs; of success the least."""
+    result = {name: round(statistics.median(run[name] for run in runs), 4) for name in runs[0]}
+    result["silent_success"] = round(min(run["silent_success"] for run in runs), 4)
+    return {**result, "runs": len(runs), "load_avg": round(os.getloadavg()[0], 2)}
+
+
+async def measure(size: Size) -> dict[str, float]:
+    """One run: every count of nodes, the worse figure of each kind."""
+    worst: dict[str, float] = {}
+    for count in size.counts:
+        ours, theirs = await measure_ours(count, size), await measure_kademlia(count, size)
+        found = {
+            "put_ratio": ours["put_cpu_ms"] / theirs["put_cpu_ms"],
+            "get_ratio": ours["get_cpu_ms"] / theirs["get_cpu_ms"],
+            **ours,
+            **{f"kademlia_{name}": value for name, value in theirs.items()},
+        }
+        for name, value in found.items():
+            worse = min if name == "silent_success" else max
+            worst[name] = worse(worst.get(name, value), value)
+    return worst
+
+
+async def measure_ours(count: int, size: Size) -> dict[str, float]:
+    peers, dice = await start(count), random.Random(count)
+    names = [f"agent-{number}" for number in range(size.puts)]
+    owners = [dice.choice(peers) for _ in names]
+
+    async def put(number: int) -> bool:
+        return (await owners[number].put(names[number])).ok
+
+    async def get(number: int) -> bool:
+        index = number % len(names)
+        found = await dice.choice(awake).get(owners[index].key.node, names[index])
+        return found.record is not None
+
+    async def put_anew(number: int) -> bool:
+        return (await dice.choice(awake).put(f"late-{number}")).ok
+
+    awake = peers
+    puts, gets = await timed(put, size.puts), await timed(get, size.gets)
+    assert all(puts.good + gets.good), "every put and get of a healthy mesh succeeds"
+    for peer in dice.sample(peers, int(SILENT_SHARE * count)):
+        peer.silent = True
+    awake = [peer for peer in peers if not peer.silent]
+    silent_gets, silent_puts = await timed(get, size.silent_gets), await timed(put_anew, size.silent_puts)
+    for peer in peers:
+        peer.close()
+    return {
+        "put_cpu_ms": puts.cpu_ms,
+        "get_cpu_ms": gets.cpu_ms,
+        "put_p95_s": puts.p95_s,
+        "get_p95_s": gets.p95_s,
+        "silent_get_p95_s": silent_gets.p95_s,
+        "silent_put_p95_s": silent_puts.p95_s,
+        "silent_success": min(silent_gets.success, silent_puts.success),
+    }
+
+
+async def start(count: int) -> list["Peer"]:
+    """`count` peers that all said they are ready."""
+    peers = [Peer(number) for number in range(count)]
+    contacts = [await peer.open() for peer in peers]
+    for peer in peers:
+        peer.join(*(contact for contact in contacts[:2] if contact.key != peer.key.node))
+        await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        for peer in peers:
+            await peer.ready
+    return peers
+
+
+async def measure_kademlia(count: int, size: Size) -> dict[str, float]:
+    servers, dice = [Server() for _ in range(count)], random.Random(count)
+    for server in servers:
+        await server.listen(0, interface="127.0.0.1")
+    seeds = [server.transport.get_extra_info("sockname") for server in servers[:2]]
+    for server in servers:
+        await server.bootstrap(seeds)
+    value = os.urandom(VALUE_BYTES // 2).hex()
+
+    async def put(number: int) -> bool:
+        return bool(await dice.choice(servers).set(f"key {number}", value))
+
+    async def get(number: int) -> bool:
+        return await dice.choice(servers).get(f"key {number % size.puts}") == value
+
+    puts, gets = await timed(put, size.puts), await timed(get, size.gets)
+    for server in servers:
+        server.stop()
+    return {"put_cpu_ms": puts.cpu_ms, "get_cpu_ms": gets.cpu_ms}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """good: what each call returned. cpu_ms: of the whole process, a call."""
+
+    good: tuple[bool, ...]
+    cpu_ms: float
+    p95_s: float
+
+    @property
+    def success(self) -> float:
+        return sum(self.good) / len(self.good)
+
+
+async def timed(call: Callable[[int], Awaitable[bool]], times: int) -> Timed:
+    """Call it `times` times, one after another."""
+    good: list[bool] = []
+    seconds: list[float] = []
+    cpu_s = time.process_time()
+    for number in range(times):
+        began = time.perf_counter()
+        good.append(await call(number))
+        seconds.append(time.perf_counter() - began)
+    cpu_ms = (time.process_time() - cpu_s) * 1000 / times
+    return Timed(tuple(good), cpu_ms, sorted(seconds)[int(0.95 * (times - 1))])
+
+
+class Peer(asyncio.DatagramProtocol):
+    """A DHT machine on a UDP socket: the least driver there can be. Storage is none, for nothing here outlives it."""
+
+    def __init__(self, number: int) -> None:
+        self.key = NodeKey(ids.blake(b"bench %d" % number))
+        self.silent = False
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._machine = DhtMachine(self.key, NETWORK, lambda space: (), random.Random(number), int(time.time() * 1000))
+        self._boxes = Boxes(self.key, NETWORK)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._requests = itertools.count()
+        self._seqs = itertools.count(int(time.time() * 1000))
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def open(self) -> Contact:
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
+        self._carry_out(self._machine.start(now()))
+        return Contact(self.key.node, *self._transport.get_extra_info("sockname"))
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._transport.close()
+
+    def join(self, *seeds: Contact) -> None:
+        self._carry_out(self._machine.handle_command(now(), commands.Join(seeds)))
+
+    async def put(self, name: str) -> events.FramePut:
+        frame = envelope.seal(self.key, NETWORK, Kind.RECORD, self._record(name))
+        assert abs(len(frame) - VALUE_BYTES) < 8
+        return await self._ask(lambda request: commands.PutFrame(request, frame))
+
+    async def get(self, owner: bytes, name: str) -> events.RecordFound:
+        return await self._ask(lambda request: commands.SearchRecord(request, owner, name))
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        if self.silent:
+            return
+        try:
+            sender, plain = self._boxes.open(data)
+            message = codec.decode(plain, Datagram)  # pyright: ignore[reportArgumentType]
+            effects = self._machine.handle_message(now(), Contact(sender, *addr), message)
+        except PeerError:
+            return
+        self._carry_out(effects)
+
+    async def _ask(self, make: Callable[[int], Any]) -> Any:
+        request = next(self._requests)
+        answer = self._waiting[request] = asyncio.get_running_loop().create_future()
+        self._carry_out(self._machine.handle_command(now(), make(request)))
+        return await answer
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                to = effect.to
+                sealed = self._boxes.seal(to.key, os.urandom(NONCE_BYTES), codec.encode(effect.message))
+                self._transport.sendto(sealed, (to.host, to.port))
+            elif isinstance(effect, SetTimer):
+                self._arm(effect)
+            elif isinstance(effect, Emit):
+                self._tell(effect.event)
+
+    def _arm(self, effect: SetTimer) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if effect.at is not None:
+            delay_s = max(0.0, effect.at - now().boot)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._fire, effect.name)
+
+    def _fire(self, name: str) -> None:
+        self._carry_out(self._machine.handle_timer(now(), name))
+
+    def _tell(self, event: Any) -> None:
+        if isinstance(event, events.Ready) and not self.ready.done():
+            self.ready.set_result(None)
+        answer = self._waiting.pop(getattr(event, "request", -1), None)
+        if answer is not None:
+            answer.set_result(event)
+
+    def _record(self, name: str) -> AgentRecord:
+        """About 530 B, a frame of 600 B: four addresses, as many skills as nodes have."""
+        return AgentRecord(
+            node=self.key.node,
+            agent=name,
+            seq=next(self._seqs),
+            issued=int(time.time()),
+            ttl=7_200,
+            gone=False,
+            boot=0,
+            addresses=tuple(f"/ip4/127.0.0.1/tcp/{port}/{'a' * 67}" for port in range(4_001, 4_005)),
+            endpoint="127.0.0.1:4001",
+            skills=tuple(f"skill-{number}.measure" for number in range(3)),
+            features=(),
+            index_model="",
+            card=bytes(32),
+        )
+
+
+if __name__ == "__main__":
+    main()
