@@ -224,6 +224,9 @@ class TaskSpec(Message, frozen=True):
 
 
 TaskIds = Annotated[tuple[TaskId, ...], Meta(max_length=limits.STEP_TASKS_MAX)]
+ReportState = Literal[
+    "accepted", "running", "busy", "succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"
+]
 FinalState = Literal["succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"]
 
 # -- decisions: the Step union ----------------------------------------------------------------------
