@@ -51,7 +51,8 @@ class Guest:
         refusal = self._refusal(now, peer, call, room)
         if refusal or member is None:
             return [Send(peer, Decline(call.team, call.agent, refusal))]
-        wall = int(now.wall)
+        wall, called = int(now.wall), tuple(skill for skill in member.skills if skill.name in call.skills)
+        member = codec.replace(member, skills=called)
         bid = Bid(self._key.node, call.team, member, wall + self._offer.busy_s, self._offer.load, wall, wall + _BID_S)
         return [Send(peer, BidFrame(seal(self._key, self._network, Kind.BID, bid)))]
 

@@ -76,6 +76,14 @@ def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None
         raise PeerError("not-as-bid")
 
 
-def _as_offered(member: Member, offered: tuple[Member, ...]) -> bool:
-    """Our entry is what we bid; the launcher may only take away the right to coordinate."""
-    return any(member == offer or member == codec.replace(offer, may_coordinate=False) for offer in offered)
+def _as_offered(entry: Member, offered: tuple[Member, ...]) -> bool:
+    """Our entry is what we bid: some skills of one of our agents. The launcher may take away the right to
+    coordinate; addresses may have moved since."""
+    return any(
+        entry in (_bid(offer, entry), codec.replace(_bid(offer, entry), may_coordinate=False)) for offer in offered
+    )
+
+
+def _bid(offer: Member, entry: Member) -> Member:
+    skills = tuple(skill for skill in offer.skills if skill in entry.skills)
+    return codec.replace(offer, skills=skills, addresses=entry.addresses)

@@ -71,7 +71,7 @@ def launcher_killed_at_any_time(part: Any) -> World:
         jobs.launch()
         jobs.world.run(0.008 * step)
         jobs.crash(jobs.asker)
-        jobs.world.run(0.2)
+        jobs.world.run(1.5)
         try:
             jobs.restart(jobs.asker)
             jobs.launch()
