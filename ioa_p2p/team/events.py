@@ -264,11 +264,13 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run it. inputs: resolved; `spec.key` is the idempotency key."""
+    """Run it. inputs: resolved; `spec.key` is the idempotency key. seconds_left: until its deadline, however
+    our wall clock stands to the team's."""
 
     team: bytes
     spec: TaskSpec
     inputs: tuple[InputValue, ...]
+    seconds_left: float
 
 
 @dataclass(frozen=True, slots=True)

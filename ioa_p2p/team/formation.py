@@ -81,7 +81,7 @@ class Formation:
         bid = open_frame(frames.parse(frame), self._network, Kind.BID, Bid)
         agent = (bid.member.node, bid.member.agent)
         called = dict(self._calls()).get(agent)
-        if called is None or bid.node != peer or bid.node != agent[0] or bid.expires < now.wall:
+        if called is None or bid.node != peer or bid.node != agent[0] or bid.expires < now.wall - limits.CLOCK_SKEW_S:
             raise PeerError("wrong-bid")
         if any(bid.member.skill(skill) is None for skill in called.skills):
             raise PeerError("wrong-bid", "it lacks the skill it was called for")

@@ -59,13 +59,15 @@ def open_found(step: bytes, founder: bytes, team: bytes, network: bytes) -> Rost
 
 
 def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None:
-    """Would we sign? Raises PeerError('not-allowed' | 'wrong-launcher' | 'deadline' | 'too-large' |
+    """Would we sign? Raises PeerError('not-allowed' | 'wrong-launcher' | 'clock' | 'deadline' | 'too-large' |
     'not-as-bid' | 'cycle')."""
     if launcher != terms.node and launcher not in terms.allowed:
         raise PeerError("not-allowed")
     if roster.launcher != launcher or launcher not in roster.voters:
         raise PeerError("wrong-launcher")
-    if not now.wall < roster.deadline or roster.created > now.wall + limits.CLOCK_SKEW_S:
+    if abs(roster.created - now.wall) > limits.CLOCK_SKEW_S:
+        raise PeerError("clock", "our clocks differ too much")
+    if roster.deadline <= roster.created:
         raise PeerError("deadline")
     if len(roster.members) > terms.members_max:
         raise PeerError("too-large")
