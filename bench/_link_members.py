@@ -52,8 +52,12 @@ class Member:
         return self.delivered
 
     def _message(self) -> bytes:
-        body = _STAMP.pack(time.monotonic_ns()) + self.key.node + bytes(MESSAGE_BYTES - 8 - 32 - 64)
+        body = self.stamp() + self.key.node + bytes(MESSAGE_BYTES - 8 - 32 - 64)
         return body + self.key.sign(body)
+
+    def stamp(self) -> bytes:
+        """Now, as a message begins."""
+        return _STAMP.pack(time.monotonic_ns())
 
     def heard(self, message: bytes) -> None:
         verify(message[8:40], message[:-64], message[-64:])

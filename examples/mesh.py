@@ -51,6 +51,11 @@ class MeshNode:
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    def write(self, key: str, value: list[str]) -> None:
+        """Put a value where the first config.toml has the commented, empty default. Before `start`."""
+        (config,) = self.home.glob("*/config.toml")
+        config.write_text(config.read_text().replace(f"# {key} = []", f"{key} = {json.dumps(value)}", 1))
+
     def ask(self, *arguments: str, timeout_s: float = 90.0) -> dict[str, Any]:
         """One command of `ioa-p2p`; its result. Raises CommandError."""
         done = subprocess.run(
@@ -132,9 +137,8 @@ class Mesh:
         lines = {name: self.nodes[name].ask("id")["seed"] for name in seeds}
         turns = itertools.cycle(seeds)
         for name, node in self.nodes.items():
-            known = [line for seed, line in lines.items() if seed != name] if name in seeds else [lines[next(turns)]]
-            (config,) = node.home.glob("*/config.toml")
-            config.write_text(config.read_text().replace("# seeds = []", f"seeds = {json.dumps(known)}", 1))
+            others = [line for seed, line in lines.items() if seed != name]
+            node.write("seeds", others if name in seeds else [lines[next(turns)]])
 
     def by_id(self, node: str) -> MeshNode:
         return next(each for each in self.nodes.values() if each.id == node)

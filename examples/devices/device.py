@@ -45,7 +45,7 @@ async def measure(task, progress):
 
 def folder() -> Path:
     """The node's own folder."""
-    return Path(os.environ.get("DEVICE_FOLDER") or os.environ.get("IOA_P2P_HOME") or ".").absolute()
+    return Path(os.environ.get("NODE_FOLDER") or ".").absolute()
 
 
 def device() -> str:

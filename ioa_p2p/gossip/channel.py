@@ -212,6 +212,7 @@ class Channel:
     def frontier(self, now: Now, peer: bytes, message: Frontier) -> list[Effect]:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
+        self._repair.hear(peer)
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)

@@ -165,8 +165,8 @@ class Jobs:
             case PlanWanted(view):
                 answer = PlanStep(view.team, view.version, next_step(view))
                 world.after(0.05, lambda: self.tell(node, answer))
-                if self.repeats_plans:
-                    world.after(0.4, lambda: self.tell(node, answer))
+                for later in range(20 if self.repeats_plans else 0):
+                    world.after(0.13 + 0.17 * later, lambda: self.tell(node, answer))
             case StartTask():
                 self._begin(node, event)
             case CancelTask():
