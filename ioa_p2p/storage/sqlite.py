@@ -198,12 +198,14 @@ _HINTS = {
 
 @contextlib.contextmanager
 def _storage_errors(path: Path) -> Generator[None]:
-    """SQLite's and the system's errors as StorageError with a code and a hint."""
+    """SQLite's and the system's errors as StorageError with a code and a hint. `& 0xFF`: without the extension."""
     try:
         yield
     except sqlite3.Error as fault:
-        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF  # the primary code, without its extension
-        raise _error(_SQLITE_CODES.get(code, "unreadable"), path, str(fault)) from fault
+        code = getattr(fault, "sqlite_errorcode", None)
+        if code is None:
+            raise  # a value that is no value: our own bug
+        raise _error(_SQLITE_CODES.get(code & 0xFF, "unreadable"), path, str(fault)) from fault
     except OSError as fault:
         raise _error(_SYSTEM_CODES.get(fault.errno or 0, "unreadable"), path, str(fault)) from fault
 
