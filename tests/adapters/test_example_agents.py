@@ -92,7 +92,9 @@ async def test_samples_are_of_the_node_that_runs_the_agent(agents: Agents) -> No
     assert samples["device"] == "kitchen"
     assert len(samples["seconds"]) >= 5
     assert samples["seconds"] == sorted(samples["seconds"])
-    assert min(samples["metrics"]["processes"]) > len(agents.adapters)
+    assert min(samples["metrics"]["processes"]) >= len(agents.adapters), (
+        "the node and its agents; one has no process now"
+    )
     assert min(samples["metrics"]["memory_mb"]) > 20
     assert set(samples["metrics"]) == set(samples["units"])
     assert all(len(values) == len(samples["seconds"]) for values in samples["metrics"].values())
