@@ -3,7 +3,7 @@
     birch, rowan       two seeds that know each other; all other nodes know one of them
     kitchen ...        three devices, each with an agent that measures its own node
     desk, press, pen   an analyst, a charter, a writer; `spare` can do all three
-    orchard, river     near misses: their skills sound right and are not
+                       (both with near misses: agents whose skills sound right and are not)
     home               asks, by `ioa-p2p ask`
 
 One device, drawn at random, is put under a real load and nobody is told. The team that forms must find it.
