@@ -65,7 +65,8 @@ class MeshNode:
         lines = done.stdout.splitlines()
         result = json.loads(lines[-1]) if lines else {"message": done.stderr[-500:]}
         if done.returncode:
-            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {result.get('message')} {result.get('hint', '')}")
+            why = result.get("message") or result.get("answer") or result
+            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {why}")
         return result
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
