@@ -246,10 +246,11 @@ def main() -> None:
             answer = demo.run()
             figures = demo.figures(answer) | {"pids": pids}
         except CommandError as fault:
-            out.say(f"failed: {fault}; logs are in {folder}")
+            out.say(f"failed: {fault}; each node's log is in its folder in {folder}/nodes")
             sys.exit(1)
     figures |= {"seconds": round(time.monotonic() - started, 1), "runs": 1, "load_avg": os.getloadavg()[0]}
     tell(out, figures, answer, demo.names)
+    (folder / "figures.json").write_text(json.dumps(figures))
     if options.json:
         print(json.dumps(figures))
 

@@ -85,4 +85,4 @@ def test_a_killed_node_comes_back_as_itself(mesh: Mesh, host: MeshNode, guest: M
     (status,) = ready([host])
     assert status["node"] == host.id
     assert guest.ask("find", "--skill", "text.greet")["hits"] == 1
-    assert host.ask("down")["stopped"] == "default"
+    assert host.ask("down")["stopped"] == "host"
