@@ -22,6 +22,7 @@ from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.holder import Holder
 from ioa_p2p.dht.join import Joining
+from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.publisher import Publisher
@@ -59,7 +60,7 @@ class DhtMachine:
         self._out: list[Effect] = []
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
-        self._peers = Peers(key.node, rows, self._calls, self._out)
+        self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda)
@@ -72,6 +73,7 @@ class DhtMachine:
         self._publisher = Publisher(
             key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
         )
+        self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
         self._searches = 0
         self._waiting: deque[Callable[[Now], None]] = deque()
         self._told_good = 0
@@ -245,6 +247,9 @@ class DhtMachine:
 
     # -- what the parts tell each other
 
+    def _entered(self, now: Now, contact: wire.Contact) -> None:
+        self._keeper.entered(now, contact)
+
     def _missed(self, contact: wire.Contact) -> None:
         self._peers.missed(contact)
 
@@ -284,6 +289,7 @@ class DhtMachine:
         self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
         self._joining.look_around(now)
         self._neighbours.compare_all(now)
+        self._keeper.check(now)
 
     def _refresh(self, now: Now) -> None:
         self._calls.abandon(now)
