@@ -63,12 +63,12 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
-        self._neighbours = Neighbours(self._store, self._gate, self._out, self._compared)
+        self._neighbours = Neighbours(self._store, self._gate, self._out, self.faults, self._compared)
         self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
             key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
@@ -222,7 +222,7 @@ class DhtMachine:
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
         found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
-        self._emit_search(now, search, found)
+        self._emit_found(now, found)
 
     def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
         PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
@@ -230,7 +230,7 @@ class DhtMachine:
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
         pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
         found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
-        self._emit_search(now, search, found)
+        self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
         put = Put(self._calls, item.raw, partial(self._frame_put, request))
@@ -240,8 +240,7 @@ class DhtMachine:
         self._out.append(Emit(events.FramePut(request, put.succeeded, put.confirmed, put.holders)))
         self._search_ended(now)
 
-    def _emit_search(self, now: Now, search: Search, event: Any) -> None:
-        self.faults.update(search.faults)
+    def _emit_found(self, now: Now, event: Any) -> None:
         self._out.append(Emit(event))
         self._search_ended(now)
 
