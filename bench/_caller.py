@@ -5,7 +5,8 @@ from libp2p.host.basic_host import BasicHost
 from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicator
 from multiaddr import Multiaddr
 
-from ioa_p2p.net.libp2p_patches import SturdyYamux, peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_patches import peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_pipe import SturdyYamux
 from ioa_p2p.net.outbox import frame
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id

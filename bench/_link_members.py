@@ -52,8 +52,12 @@ class Member:
         return self.delivered
 
     def _message(self) -> bytes:
-        body = _STAMP.pack(time.monotonic_ns()) + self.key.node + bytes(MESSAGE_BYTES - 8 - 32 - 64)
+        body = self.stamp() + self.key.node + bytes(MESSAGE_BYTES - 8 - 32 - 64)
         return body + self.key.sign(body)
+
+    def stamp(self) -> bytes:
+        """Now, as a message begins."""
+        return _STAMP.pack(time.monotonic_ns())
 
     def heard(self, message: bytes) -> None:
         verify(message[8:40], message[:-64], message[-64:])
@@ -82,12 +86,12 @@ class LinkMember(Member):
         place = [node for node, _ in everyone].index(self.key.node)
         for node, address in everyone[place + 1 :]:
             self.links.connect(node, [address])
-        while len(self.links.peers) < len(everyone) - 1:  # noqa: ASYNC110
+        while len(self.links.peers) < len(everyone) - 1:
             await asyncio.sleep(0.02)
 
     async def send_all(self, message: bytes) -> None:
         for peer in self.links.peers:
-            while not self.links.send(peer, LinkKind.SIGNED, message):  # noqa: ASYNC110
+            while not self.links.send(peer, LinkKind.SIGNED, message):
                 await asyncio.sleep(_RETRY_S)
         await asyncio.sleep(0)
 
@@ -129,7 +133,7 @@ class FloorMember(Member):
         place = [node for node, _ in everyone].index(self.key.node)
         for _, port in everyone[place + 1 :]:
             await asyncio.get_running_loop().create_connection(lambda: _FloorPeer(self), "127.0.0.1", port)
-        while len(self._peers) < len(everyone) - 1:  # noqa: ASYNC110
+        while len(self._peers) < len(everyone) - 1:
             await asyncio.sleep(0.02)
 
     async def send_all(self, message: bytes) -> None:
@@ -247,7 +251,7 @@ class GossipsubMember(Member):
 
         for address in addresses:
             await self._host.connect(info_from_p2p_addr(Multiaddr(address)))
-        while len(self._pubsub.peer_topics.get("bench", ())) < others:  # noqa: ASYNC110
+        while len(self._pubsub.peer_topics.get("bench", ())) < others:
             await trio.sleep(0.1)
 
     async def _publish(self, message: bytes) -> None:

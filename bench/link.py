@@ -1,7 +1,8 @@
 """`python -m bench.link [--json] [--runs N] [--small]`: what a message over a link costs.
 
 Ten processes, a full team, 1 KiB signed and verified; in the same run a plain asyncio TCP + NaCl floor, and
-py-libp2p's gossipsub alone at 2 messages a second. CPU-ms are per delivery, summed over all processes and
+py-libp2p's gossipsub alone at 2 messages a second. `channel` is a whole team channel under load: from saying a
+line to the event at a member, durable, chained and verified. CPU-ms are per delivery, summed over all processes and
 threads, counted only while messages flow: import and mesh-making are outside.
 """
 
@@ -9,6 +10,7 @@ import multiprocessing
 import time
 from dataclasses import dataclass
 
+from bench._channel_member import ChannelMember
 from bench._fleet import Fleet
 from bench._link_members import FloorMember, GossipsubMember, LinkMember, Member
 from bench._measure import Figures, arguments, combine, percentile, report, say
@@ -44,12 +46,16 @@ def run(size: Size) -> Figures:
     floor, floor_load = _measured(FloorMember, size, burst=True)
     say(f"floor: {floor.cpu_ms:.2f} CPU-ms at 10 Hz, {floor_load.cpu_ms:.3f} under load")
     figures = _our_links(size)
+    channel = _channel(size)
+    say(f"channel: {channel.cpu_ms:.3f} CPU-ms under load")
     gossipsub, _ = _measured(GossipsubMember, size, burst=False, rate_hz=2.0, seconds=size.gossip_s)
     say(f"gossipsub: {gossipsub.cpu_ms:.1f} CPU-ms at 2 Hz")
     return figures | {
         "floor_cpu_ms_10hz": floor.cpu_ms,
         "floor_cpu_ms_load": floor_load.cpu_ms,
         "floor_p99_ms_10hz": floor.p99_ms,
+        "channel_cpu_ms_load": channel.cpu_ms,
+        "channel_delivered_ratio": channel.delivered_ratio,
         "gossipsub_cpu_ms": gossipsub.cpu_ms,
         "gossipsub_delivered_ratio": gossipsub.delivered_ratio,
     }
@@ -71,6 +77,12 @@ def _our_links(size: Size) -> Figures:
         "frozen_peer_noticed_s": frozen_s,
         "inbound_accepted": accepted,
     }
+
+
+def _channel(size: Size) -> Phase:
+    with Fleet(ChannelMember, size.members) as fleet:
+        _joined(fleet)
+        return _spell(fleet, size, 0.0, 0.0)
 
 
 def _measured(
@@ -148,7 +160,10 @@ def _call_in_a_row(target: tuple[bytes, str], count: int, pipe: "multiprocessing
 def main() -> None:
     options = arguments(__doc__ or "")
     size = SMALL if options.small else Size()
-    figures = combine([run(size) for _ in range(options.runs)], {"delivered_ratio": min, "inbound_accepted": min})
+    figures = combine(
+        [run(size) for _ in range(options.runs)],
+        {"delivered_ratio": min, "channel_delivered_ratio": min, "inbound_accepted": min},
+    )
     report(figures, _bars(figures, size), runs=options.runs, as_json=options.json)
 
 
@@ -157,6 +172,7 @@ def _bars(f: Figures, size: Size) -> dict[str, bool]:
         "cpu_ms_10hz <= 3 x floor": f["cpu_ms_10hz"] <= 3 * f["floor_cpu_ms_10hz"],
         "cpu_ms_10hz <= gossipsub / 15": f["cpu_ms_10hz"] <= f["gossipsub_cpu_ms"] / 15,
         "cpu_ms_load <= 2 x floor": f["cpu_ms_load"] <= 2 * f["floor_cpu_ms_load"],
+        "channel_cpu_ms_load <= 6 x floor": f["channel_cpu_ms_load"] <= 6 * f["floor_cpu_ms_load"],
         "delivered_ratio = 1": f["delivered_ratio"] == 1.0,
         "frozen_peer_noticed_s <= 5": f["frozen_peer_noticed_s"] <= 5.0,
         "inbound_accepted all": f["inbound_accepted"] == size.inbound,

@@ -66,7 +66,7 @@ class Host:
             self.write({"failed": "cancelled", "message": "cancelled while it ran"})
         except AdapterError as fault:
             self.write({"failed": "bad-output", "message": str(fault), "retry": False})
-        except Exception as fault:  # noqa: BLE001 - the agent's own: told, with its place; the process lives on
+        except Exception as fault:
             traceback.print_exc()
             self.write({"failed": "agent-error", "message": f"{type(fault).__name__}: {fault}"})
 
@@ -213,7 +213,7 @@ def main(arguments: list[str]) -> None:
     given = [Skill(**each) for each in json.loads(arguments[1])] if len(arguments) > 1 else []
     try:
         description, skills = load(arguments[0], given)
-    except Exception as fault:  # noqa: BLE001 - the agent's own import: told to the node, which shows it
+    except Exception as fault:
         traceback.print_exc()
         Host({}, output).write({"failed": "import-failed", "message": f"{type(fault).__name__}: {fault}"})
         return

@@ -88,5 +88,5 @@ async def _start(agents: Agents, name: str, table: Mapping[str, Any]) -> None:
         agents.concurrency[name] = int(table.get("concurrency", 1))
     except IoaError as fault:
         agents.failures[name] = fault
-    except Exception as fault:  # noqa: BLE001 - a stranger's adapter: as above
+    except Exception as fault:
         agents.failures[name] = AdapterError("broken-adapter", f"{name}: {type(fault).__name__}: {fault}")

@@ -29,7 +29,11 @@ def start(here: Here, flags: list[str], wait_s: float) -> tuple[dict[str, Any], 
         status = _status(here) if here.home.holder() == child.pid else {}
         time.sleep(0 if status.get("ready") else POLL_S)
     if not status:
-        raise TimedOutError("timeout", f"process {child.pid} is not up after {wait_s:.0f} s", f"see {here.home.log}")
+        child.kill()
+        child.wait()
+        raise TimedOutError(
+            "timeout", f"the node was not up after {wait_s:.0f} s; it was ended", f"see {here.home.log}"
+        )
     ready = "ready" if status.get("ready") else "up, but has not found a mesh yet"
     return status, f"node {here.home.name!r} is {ready} (process {child.pid})"
 

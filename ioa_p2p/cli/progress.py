@@ -52,6 +52,8 @@ class Progress:
             "phase": self._entered,
             "said": lambda e: f"said      {e['who']}: {e['text']}",
             "task": self._task,
+            "orphan": lambda e: f"orphan    {e['task'][:6]} attempt {e['attempt']} {e['state']} too late; kept apart",
+            "missing": lambda e: f"missing   {e['name']}: {e['note']}",
             "concluded": lambda e: f"concluded {e['outcome']}",
         }
         return tell.get(event["kind"], lambda _: "")(event)

@@ -1,12 +1,39 @@
 """`ioa-p2p status`: how this node is."""
 
+import time
+from typing import Any
+
+import click
+
 from ioa_p2p.cli.here import Here, node_command
+
+POLL_S = 0.2
 
 
 @node_command()
-def command(here: Here) -> None:
+@click.option("--wait", "wait_s", type=click.FloatRange(0, 600), default=0.0, help="Seconds to wait until it is ready.")
+def command(here: Here, wait_s: float) -> None:
     """How the node is: ready, neighbours, records, teams, tasks, counters."""
     from ioa_p2p.cli.output import pairs
 
-    status = here.ask("status")
+    status = _ready(here, wait_s) if wait_s else here.ask("status")
     here.out.result(status, pairs(status))
+
+
+def _ready(here: Here, wait_s: float) -> dict[str, Any]:
+    """The status once the node says it is ready. Raises TimedOutError, or NotRunningError when it never came up."""
+    from ioa_p2p.cli.client import NotRunningError, TimedOutError
+
+    deadline = time.monotonic() + wait_s
+    while True:
+        late = time.monotonic() > deadline
+        try:
+            status = here.ask("status")
+            if status.get("ready"):
+                return status
+            if late:
+                raise TimedOutError("timeout", f"not ready after {wait_s:.0f} s", "see `ioa-p2p doctor`")
+        except NotRunningError:
+            if late:
+                raise
+        time.sleep(POLL_S)

@@ -31,12 +31,15 @@ SIGNED = {
 }
 LINK = {
     "HELLO": "link.Hello",
-    "CHANNEL": "gossip.Channel",
+    "CHANNEL": "gossip.ChannelMessage",
     "DECISION": "decision.DecisionMessage",
     "TEAM": "team.TeamMessage",
     "DIRECTORY": "dht.Directory",
 }
 """Kind -> the type of its body, in wire/. Bodies of other kinds are shown without names."""
+
+INSIDE = {("Entry", "step"): "team.Step", ("Found", "roster"): "team.Roster"}
+"""(Type, field) -> the type of the bytes in it."""
 
 
 @click.group()
@@ -120,13 +123,13 @@ def _body(body: bytes, kind: str | None) -> dict[str, Any]:
     try:
         if kind is None:
             return {"body": codec.read_any(body)}
-        message = codec.decode(body, _type(kind))
+        message = codec.decode(body, body_type(kind))
         return {"type": type(message).__name__, "body": _named(message)}
     except PeerError as fault:
         return {"problem": str(fault), "body": body}
 
 
-def _type(kind: str) -> Any:
+def body_type(kind: str) -> Any:
     module, name = kind.split(".")
     return getattr(importlib.import_module(f"ioa_p2p.wire.{module}"), name)
 
@@ -135,10 +138,25 @@ def _named(value: Any) -> Any:
     """Messages as {field: value}."""
     names: tuple[str, ...] | None = getattr(value, "__struct_fields__", None)
     if names is not None:
-        return {name: _named(getattr(value, name)) for name in names}
+        return {name: _field(type(value).__name__, name, getattr(value, name)) for name in names}
     if isinstance(value, (tuple, list)):
         return [_named(item) for item in cast(list[Any], value)]
     return value
+
+
+def _field(owner: str, name: str, value: Any) -> Any:
+    """A field's value; bytes that hold a message of their own are opened."""
+    from ioa_p2p.errors import PeerError
+    from ioa_p2p.wire import codec
+
+    kind = INSIDE.get((owner, name))
+    if kind is None or not value:
+        return _named(value)
+    try:
+        inner = codec.decode(value, body_type(kind))
+        return {"type": type(inner).__name__, **_named(inner)}
+    except PeerError:
+        return value
 
 
 def _text(frame: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Under which index keys an agent is found. DISCOVERY: cut at 32, in a fixed order, and what was cut is said.
+"""Under which index keys an agent is found. Cut at 32, in a fixed order; what was cut is said.
 
     cells (reserved for search by meaning) > skill names > output types > first prefixes > keywords > input types
 

@@ -1,4 +1,4 @@
-"""Comparing directories with link neighbours: on connect, and every 5 min. DISCOVERY, "The DHT", Join.
+"""Comparing directories with link neighbours: on connect, and every 5 min. docs/wire.md, "Directory".
 
     link up: Digest ──> <── Digest      whoever lacks something: Want ──> <── Records ... until nothing is lacking
 

@@ -1,4 +1,4 @@
-"""Putting one frame on the nodes closest to its key. DISCOVERY, "The DHT".
+"""Putting one frame on the nodes closest to its key. docs/wire.md, "DHT".
 
 search ──> holders found ── Store with each one's token ──> confirmed by 75 % (at least 1): done, the rest behind
                                                      └──> too few, or nobody found: failed, to be tried again

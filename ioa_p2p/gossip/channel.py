@@ -84,15 +84,13 @@ class Channel:
         """After a sleep: compare frontiers at once."""
         return self._tell(now, self._reach.linked)
 
-    def _load(self, now: Now, authors: Iterable[bytes]) -> None:
+    def _load(self, now: Now, authors: Collection[bytes]) -> None:
         """All chains step by step, so that few entries wait in memory for another chain's."""
+        for author in authors:
+            self._order.end(author, self._chains[author].frozen)
         readers = [self._chains[author].load() for author in authors]
         while readers:
             readers = [reader for reader in readers if self._load_next(now, next(reader, None))]
-        for author in authors:
-            frozen = self._chains[author].frozen
-            if frozen is not None:
-                self._order.end(author, frozen)
 
     def _load_next(self, now: Now, entry: Entry | None) -> bool:
         if entry is None:
@@ -214,6 +212,7 @@ class Channel:
     def frontier(self, now: Now, peer: bytes, message: Frontier) -> list[Effect]:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
+        self._repair.hear(peer)
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)
@@ -316,15 +315,18 @@ class Channel:
         """Ask for every missing range that is not under way."""
         effects: list[Effect] = []
         for author, chain in self._chains.items():
-            if chain.frozen is not None or self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2:
-                continue
-            beyond = self._marks.holders(author, chain.head + 1)
-            holders = [member for member in self._reach.linked if member in beyond]
-            peer = self._repair.ask(now.boot, author, chain, holders)
+            peer = self._repair.ask(now.boot, author, chain, self._holders(author, chain))
             if peer is not None:
                 effects.append(Send(peer, Want(self.team, author, *span(chain, self._marks.of(author, peer)))))
         due = self._repair.next_due
         return effects if due is None else [*effects, *self._arm("repair", due)]
+
+    def _holders(self, author: bytes, chain: Chain) -> list[bytes]:
+        """Linked members that hold more of a chain than we do and could take."""
+        if chain.frozen is not None or self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2:
+            return []
+        beyond = self._marks.holders(author, chain.head + 1)
+        return [member for member in self._reach.linked if member in beyond]
 
     def _acknowledge(self) -> list[Effect]:
         effects: list[Effect] = []

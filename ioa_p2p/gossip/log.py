@@ -45,6 +45,8 @@ class Chain:
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
         self._ahead: dict[int, tuple[bytes, bytes, Entry]] = {}
+        for _, value in rows(f"{self._space}/fork"):
+            self.frozen, self.evidence = codec.decode(value, tuple[int, tuple[bytes, ...]])
 
     @property
     def counts_to(self) -> int:
@@ -125,8 +127,9 @@ class Chain:
         """Whole frames first..last, as far as they are held; the tail from memory, older ones from disk."""
         last = min(last, self.head)
         tail_first = self.head - len(self._tail) + 1
-        for seq, raw in self._saved(first, min(last, tail_first - 1)):
-            if first <= seq <= last:
+        on_disk = min(last, tail_first - 1)
+        for seq, raw in self._saved(first, on_disk):
+            if first <= seq <= on_disk:
                 yield raw
         for seq in range(max(first, tail_first), last + 1):
             yield self._tail[seq - tail_first]
@@ -141,8 +144,6 @@ class Chain:
             else:
                 self._extend(raw, blake(raw))
                 yield entry
-        for _, value in self._rows(f"{self._space}/fork"):
-            self.frozen, self.evidence = codec.decode(value, tuple[int, tuple[bytes, ...]])
 
     def _reread(self, seq: int, raw: bytes) -> Entry | None:
         try:

@@ -21,7 +21,7 @@ class Order:
     def __init__(self, authors: Collection[bytes], forced: dict[bytes, int]) -> None:
         """authors: the live set of members. forced: author -> seq shown without its dependencies."""
         self.shown: dict[bytes, int] = {}
-        self.ends: dict[bytes, int] = {}
+        self._ends: dict[bytes, int] = {}
         self._authors = authors
         self._forced = forced
         self._given_up: dict[bytes, int] = {}
@@ -29,6 +29,8 @@ class Order:
 
     def add(self, boot: float, entry: Entry) -> list[Entry]:
         """Take the author's next entry; return what may be shown now."""
+        if entry.seq > self._ends.get(entry.node, entry.seq):
+            return []
         if not self._waiting and self._met(entry):
             self.shown[entry.node] = entry.seq
             return [entry]
@@ -36,7 +38,7 @@ class Order:
         return list(self._release())
 
     def release(self) -> list[Entry]:
-        """What may be shown now, after `ends` or the members changed."""
+        """What may be shown now, after an end or a change of members."""
         return list(self._release())
 
     def waiting(self, author: bytes) -> int:
@@ -60,9 +62,11 @@ class Order:
                 forced[author] = self._forced[author] = queue[0][1].seq
         return list(self._release()), forced
 
-    def end(self, author: bytes, seq: int) -> None:
-        """Nothing of `author` above `seq` counts any more (a fork)."""
-        self.ends[author] = seq
+    def end(self, author: bytes, seq: int | None) -> None:
+        """Nothing of `author` above `seq` counts any more: a fork begins there. None: no end."""
+        if seq is None:
+            return
+        self._ends[author] = seq
         queue = self._waiting.pop(author, deque[tuple[float, Entry]]())
         kept = deque(item for item in queue if item[1].seq <= seq)
         if kept:
@@ -97,4 +101,4 @@ class Order:
 
     def _has(self, author: bytes, seq: int) -> bool:
         shown = self.shown.get(author, 0)
-        return shown >= seq or author not in self._authors or seq > self.ends.get(author, seq)
+        return shown >= seq or author not in self._authors or seq > self._ends.get(author, seq)

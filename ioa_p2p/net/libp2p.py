@@ -145,7 +145,7 @@ class Libp2pLinks:
             self._serve(opened)
         except NetError as refused:
             fault = refused
-        except Exception as broken:  # noqa: BLE001  told on the other side, where somebody waits
+        except Exception as broken:
             fault = NetError("libp2p-failed", f"{type(broken).__name__}: {broken}", "see the log")
         self._tell(self._end, fault)
 

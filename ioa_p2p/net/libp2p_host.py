@@ -27,7 +27,8 @@ from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicat
 from multiaddr import Multiaddr
 
 from ioa_p2p.errors import NetError
-from ioa_p2p.net.libp2p_patches import Pipe, SturdyYamux, check_port_free, node_of, peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_patches import check_port_free, node_of, peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_pipe import Pipe, SturdyYamux
 from ioa_p2p.net.ports import Endpoint, Frames, LinkEvent
 from ioa_p2p.net.switchboard import Link, Switchboard
 from ioa_p2p.wire import codec, limits
@@ -38,44 +39,62 @@ _LINK_PROTOCOL = TProtocol(PROTOCOL)
 
 
 class PipeWire:
-    """A `Wire` over a pipe: writes what the session gives, grants credit when the node has room."""
+    """A `Wire` over a pipe: writes at once when it can, else leaves it to the `write` task."""
 
     def __init__(self, stream: INetStream, host: "Host") -> None:
         self.pipe = Pipe(stream, self._on_data)
         self.link: Link | None = None
         self._host = host
         self._woken = trio.Event()
-        self._writing = False
+        self._left = b""  # taken from the session, beyond the peer's window
 
     @property
     def busy(self) -> bool:
         """Something waits or is being written."""
-        return self._writing or (self.link is not None and self.link.outbox.waiting_bytes > 0)
+        return bool(self._left) or not self.pipe.ready or (self.link is not None and self.link.outbox.waiting_bytes > 0)
 
     def wake(self) -> None:
+        while self.link is not None and self.pipe.ready and not self._left:
+            data = self.link.session.take()
+            if not data:
+                return
+            self._left = self.pipe.write_now(data)
         self._woken.set()
 
     def close(self) -> None:
         self.pipe.abort()
 
+    def credit(self) -> None:
+        """Let the peer send on, if the node has room."""
+        if self._host.may_credit(self):
+            self.pipe.give_credit()
+            if not self.pipe.ready:
+                self._woken.set()
+
+    async def write(self) -> None:
+        """For ever: what could not be written at once."""
+        while True:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            await self.pipe.write(self._left)
+            self._left = b""
+            self.wake()
+
     def _on_data(self, data: bytes) -> None:
         if self.link is not None:
             self._host.received(self.link, data)
             if self.pipe.credit_due:
-                self._woken.set()
+                self.credit()
 
-    async def write(self) -> None:
-        """For ever: everything that waits, in one write."""
-        assert self.link is not None, "a wire is written once its link is admitted"
-        while True:
-            await self._woken.wait()
-            self._woken = trio.Event()
-            if self.pipe.credit_due and self._host.may_credit(self):
-                await self.pipe.give_credit()
-            self._writing = True
-            while data := self.link.session.take():
-                await self.pipe.write(data)
-            self._writing = False
+
+class _BeforeWaiting(trio.abc.Instrument):
+    """Calls once in every round of trio's loop, when all tasks have done what they could."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def before_io_wait(self, timeout: float) -> None:
+        self._call()
 
 
 class Host:
@@ -115,6 +134,7 @@ class Host:
             hello = self.switchboard.hello
             self.switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
             self._nursery.start_soon(self._beat)
+            trio.lowlevel.add_instrument(_BeforeWaiting(self._call_over))
             opened()
             await self._stop.wait()
             await self._leave()
@@ -149,7 +169,7 @@ class Host:
         """The other side has read on: let withheld peers send on."""
         wires, self.withheld = self.withheld, set()
         for wire in wires:
-            wire.wake()
+            wire.credit()
 
     # -- for our wires -----------------------------------------------------------------------------------
 
@@ -158,7 +178,7 @@ class Host:
         self._hand_over()
 
     def may_credit(self, wire: PipeWire) -> bool:
-        """False while the node has LINK_INBOX_BYTES_MAX still to read; then the wire is woken by `credit`."""
+        """False while the node has LINK_INBOX_BYTES_MAX still to read; then `credit` asks again."""
         if self._come_bytes - self.read_bytes <= limits.LINK_INBOX_BYTES_MAX:
             return True
         self.withheld.add(wire)
@@ -188,7 +208,7 @@ class Host:
                 await self._run_wire(wire)
         except* _ENDS:
             pass
-        except* Exception as faults:  # noqa: BLE001  libp2p raises what it likes; no peer may end the host
+        except* Exception as faults:
             self._count_faults(faults)
         finally:
             self._wires.discard(wire)
@@ -198,7 +218,7 @@ class Host:
             self._hand_over()
 
     async def _run_wire(self, wire: PipeWire) -> None:
-        await wire.pipe.open()
+        wire.pipe.open()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wire.write)
             await wire.pipe.ended()
@@ -209,15 +229,15 @@ class Host:
             self.switchboard.counters[f"fault {type(fault).__name__}"] += 1
 
     def _hand_over(self) -> None:
-        """New events to the other side: one call for however many, until it has begun to read."""
-        events = self.switchboard.take_events()
-        if not events:
-            return
-        for event, _ in events:
+        """New events into the inbox."""
+        for event, link in self.switchboard.take_events():
             if isinstance(event, Frames):
                 self._come_bytes += sum(len(body) for _, body in event.frames)
-        self.inbox.extend(events)
-        if not self.posted:
+            self.inbox.append((event, link))
+
+    def _call_over(self) -> None:
+        """One call for however many events, as the last act of a round: the threads share one interpreter lock."""
+        if self.inbox and not self.posted:
             self.posted = True
             self._post()
 
@@ -258,7 +278,7 @@ class Host:
                 return await self._open_stream(peer_id_of(peer), where), ""
             except _ENDS:
                 return None, "no-answer"
-            except Exception as fault:  # noqa: BLE001  as above
+            except Exception as fault:
                 return None, type(fault).__name__
         return None, "timeout"
 
@@ -296,6 +316,7 @@ class Host:
                 await trio.sleep(0.01)
         self.switchboard.close(trio.current_time())
         self._hand_over()
+        self._call_over()
         self._swarm.abort_all()
 
 

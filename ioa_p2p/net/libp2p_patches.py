@@ -1,29 +1,25 @@
-"""Cures for py-libp2p 0.8.1, all in one file: subclasses of its own parts, for this version only.
+"""Cures for py-libp2p 0.8.1: subclasses of its own parts, for this version only.
 
-    TCP ── one receive ──> sealed ── decrypt ──> plain ── split ──┬─> Pipe of a link: on_data(bytes), no await between
-                                                                  └─> all other frames: libp2p's own loop
+    sturdy_swarm = SturdySwarm ── SturdyUpgrader ── SturdyYamux (libp2p_pipe.py: the short way for a link's bytes)
 
 What is cured, and how:
 - all inbound refused after 250 connections in a lifetime, each leaving a task: own accept path and own cap
 - an exception in one stream's handler ends the whole host: every handler is guarded
-- a write to a slow reader raises after 5 s and polls every 10 ms: a pipe waits for credit; the session decides
+- a write to a slow reader raises after 5 s and polls every 10 ms: a pipe waits for credit, the session decides
 - a small window update, encrypted, for every read: a pipe grants a wide window early, then in large steps
-- seven awaits a frame on receipt, three locks a write: a pipe does without
+- seven awaits to receive a frame, three locks to write one: a pipe does without
 - the auto-connector dials whomever it remembers, whatever the watermarks say: it gets nothing to do
-- closing waits for a peer that does not read: `Connection.abort` closes the socket first
+- closing waits for a peer that does not read: `abort_all` closes every socket first
 - `logging.warning` on the root logger prints to the user's terminal: it gets a logger of its own
 - two hosts may listen on one port (SO_REUSEPORT): `check_port_free` asks before
 """
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false, reportMissingTypeStubs=false
 # The cures must reach inside; `check_version` keeps them from any version that they were not written for.
 
-import contextlib
 import errno
 import importlib.metadata
 import logging
 import socket
-import struct
-from collections.abc import Callable
 from typing import Any, cast
 
 import trio
@@ -32,7 +28,6 @@ from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.crypto.x25519 import create_new_key_pair as create_noise_key_pair
 from libp2p.custom_types import StreamHandlerFn, TProtocol
 from libp2p.io.abc import ReadWriteCloser
-from libp2p.io.trio import TrioTCPStream
 from libp2p.network.auto_connector import AutoConnector
 from libp2p.network.config import ConnectionConfig, RetryConfig
 from libp2p.network.connection import swarm_connection
@@ -45,22 +40,18 @@ from libp2p.security.noise.transport import PROTOCOL_ID as NOISE
 from libp2p.security.noise.transport import Transport as Noise
 from libp2p.security.secure_session import SecureSession
 from libp2p.stream_muxer.yamux import yamux
-from libp2p.stream_muxer.yamux.yamux import Yamux, YamuxStream
+from libp2p.stream_muxer.yamux.yamux import Yamux
 from libp2p.transport.exceptions import MuxerUpgradeFailure
 from libp2p.transport.tcp.tcp import TCP
 from libp2p.transport.upgrader import TransportUpgrader
 from multiaddr import Multiaddr
 
 from ioa_p2p.errors import NetError
+from ioa_p2p.net.libp2p_pipe import SturdyYamux
 from ioa_p2p.net.ports import Endpoint
 from ioa_p2p.wire import limits
 
 VERSION = "0.8.1"
-_HEADER = struct.Struct(yamux.YAMUX_HEADER_FORMAT)
-_RECEIVE_BYTES = 64 * 1024  # more would be mapped and unmapped by the allocator at every receive
-_SEALED_BYTES_MAX = 65_535 - 16  # plain bytes of one Noise message
-_CHUNK_BYTES_MAX = _SEALED_BYTES_MAX - yamux.HEADER_SIZE
-_SLACK_BYTES = 4 * 1024  # the peer may have credit from the protocol negotiation that we did not count
 _ED25519_ID = bytes.fromhex("002408011220")  # identity multihash, 36 B: protobuf {type: Ed25519, key: 32 B}
 
 swarm_connection.logging = logging.getLogger("libp2p.network.connection")
@@ -98,219 +89,6 @@ def node_of(peer: ID) -> bytes | None:
     """The Ed25519 key, 32 B, within a peer id; None for another kind of key."""
     raw = peer.to_bytes()
     return raw[len(_ED25519_ID) :] if raw.startswith(_ED25519_ID) and len(raw) == len(_ED25519_ID) + 32 else None
-
-
-class Intake:
-    """Stands in for a muxer's secured connection: whatever Yamux writes or asks goes through unchanged, but `read`
-    gives it only the frames that no pipe takes."""
-
-    def __init__(self, secured: SecureSession) -> None:
-        self.pipes: dict[int, Pipe] = {}
-        self._secured = secured
-        self._sealed = bytearray()
-        self._plain = bytearray(secured._drain(None))
-        self._decrypt = cast(Any, secured.conn).decrypt
-        self._raw = cast(RawConnection, cast(Any, secured.conn).read_writer.read_write_closer)
-        stream = self._raw.stream
-        self._receive_some = stream.stream.receive_some if isinstance(stream, TrioTCPStream) else self._raw.read
-        self._open: Pipe | None = None
-        self._open_bytes = 0  # still to come of the frame that belongs to the open pipe
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._secured, name)
-
-    async def read(self, n: int) -> bytes:
-        """The next header that libp2p's own loop must see; b"" at the end of the stream."""
-        while True:
-            if header := self._demultiplex():
-                return header
-            if not await self._receive():
-                return b""
-
-    async def read_body(self, length: int) -> bytes:
-        """The body that follows such a header, or what came of it before the end."""
-        while len(self._plain) < length and await self._receive():
-            pass
-        return self._cut(length)
-
-    def _demultiplex(self) -> bytes:
-        """Give pipes what is theirs; the first header of another kind is returned, else b""."""
-        while self._plain:
-            if self._open is not None:
-                self._feed(self._open)
-            elif len(self._plain) < yamux.HEADER_SIZE:
-                break
-            else:
-                header = self._cut(yamux.HEADER_SIZE)
-                _, kind, flags, stream_id, length = _HEADER.unpack(header)
-                pipe = None if flags & ~yamux.FLAG_ACK else self.pipes.get(stream_id)
-                if pipe is None or kind > yamux.TYPE_WINDOW_UPDATE:
-                    return header
-                if kind == yamux.TYPE_WINDOW_UPDATE:
-                    pipe.credited(length)
-                elif length:
-                    pipe.announced(length)
-                    self._open, self._open_bytes = pipe, length
-        return b""
-
-    def _feed(self, pipe: "Pipe") -> None:
-        data = self._cut(self._open_bytes)
-        self._open_bytes -= len(data)
-        if not self._open_bytes:
-            self._open = None
-        pipe.on_data(data)
-
-    async def _receive(self) -> bool:
-        """One receive, then decrypt every whole Noise message. False: the stream has ended."""
-        try:
-            data = await self._receive_some(_RECEIVE_BYTES)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return False
-        sealed = self._sealed
-        sealed += data
-        at = 0
-        while len(sealed) - at >= 2:
-            end = at + 2 + int.from_bytes(sealed[at : at + 2])
-            if end > len(sealed):
-                break
-            self._plain += self._decrypt(bytes(sealed[at + 2 : end]))
-            at = end
-        del sealed[:at]
-        return bool(data)
-
-    def _cut(self, length: int) -> bytes:
-        taken = bytes(self._plain[:length])
-        del self._plain[:length]
-        return taken
-
-
-class SturdyYamux(Yamux):
-    """Yamux behind an `Intake`; its end is its own, not the host's."""
-
-    def __init__(self, secured: SecureSession, peer: ID) -> None:
-        self.intake = Intake(secured)
-        super().__init__(cast(ISecureConn, self.intake), peer, secured.is_initiator)
-
-    async def start(self) -> None:
-        try:
-            await super().start()
-        except Exception:  # noqa: BLE001  whatever it is, it ends this connection only
-            self.abort()
-
-    async def _read_data_body(self, length: int) -> bytes:
-        with trio.fail_after(yamux._DEFAULT_DATA_FRAME_READ_TIMEOUT):
-            return await self.intake.read_body(length)
-
-    def abort(self) -> None:
-        """Close the socket at once; every reader and writer of this connection ends by it."""
-        stream = self.intake._raw.stream
-        if isinstance(stream, TrioTCPStream):
-            stream.stream.socket.close()
-
-
-class Pipe:
-    """One long stream with the short way in both directions.
-
-    on_data is called with bytes in order, from the connection's own task; it must not block. Raises nothing there:
-    a peer that sends more than its window is cut.
-    """
-
-    def __init__(self, stream: INetStream, on_data: Callable[[bytes], None]) -> None:
-        inner = cast(YamuxStream, stream.muxed_stream)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        self.on_data = on_data
-        self._stream = inner
-        self._muxer = cast(SturdyYamux, inner.conn)
-        self._secured = self._muxer.intake._secured
-        self._window_bytes = limits.LINK_WINDOW_BYTES + _SLACK_BYTES
-        self._uncredited_bytes = 0
-        self._credit_came = trio.Event()
-
-    async def open(self) -> None:
-        """Take the stream over from libp2p, early bytes first, and grant the wide window."""
-        early = self._muxer.stream_buffers.get(self._stream.stream_id)
-        if early is None:
-            raise trio.ClosedResourceError("the stream has ended")
-        data = bytes(early)
-        early.clear()
-        self._muxer.intake.pipes[self._stream.stream_id] = self
-        if data:
-            self.announced(len(data))
-            self.on_data(data)
-        await self._grant(limits.LINK_WINDOW_BYTES - yamux.DEFAULT_WINDOW_SIZE)
-
-    async def ended(self) -> None:
-        """Returns when the peer or the connection has ended the stream."""
-        while not (self._stream.recv_closed or self._stream.closed or self._muxer.event_shutting_down.is_set()):
-            event = self._muxer.stream_events.get(self._stream.stream_id)
-            if event is None:
-                break
-            await event.wait()
-            if self._muxer.stream_events.get(self._stream.stream_id) is event:
-                self._muxer.stream_events[self._stream.stream_id] = trio.Event()
-        self._muxer.intake.pipes.pop(self._stream.stream_id, None)
-
-    async def write(self, data: bytes) -> None:
-        """Write all of `data`, waiting for credit. Raises trio's Broken- or ClosedResourceError."""
-        at = 0
-        while at < len(data):
-            while self._stream.send_window <= 0:
-                self._credit_came = trio.Event()
-                await self._credit_came.wait()
-            size = min(len(data) - at, self._stream.send_window)
-            self._stream.send_window -= size
-            await self._write_frames(data[at : at + size])
-            at += size
-
-    async def _write_frames(self, data: bytes) -> None:
-        """Yamux data frames, each in its own Noise message, in one send."""
-        secured = cast(Any, self._secured.conn)
-        async with self._muxer._write_lock:
-            sealed: list[bytes] = []
-            for at in range(0, len(data), _CHUNK_BYTES_MAX):
-                chunk = data[at : at + _CHUNK_BYTES_MAX]
-                head = _HEADER.pack(0, yamux.TYPE_DATA, 0, self._stream.stream_id, len(chunk))
-                message: bytes = secured.encrypt(head + chunk)
-                sealed += (len(message).to_bytes(2), message)
-            await self._send_all(b"".join(sealed))
-
-    async def _send_all(self, data: bytes) -> None:
-        stream = self._muxer.intake._raw.stream
-        await (stream.stream.send_all(data) if isinstance(stream, TrioTCPStream) else stream.write(data))
-
-    def announced(self, length: int) -> None:
-        """A data frame of this length begins; over the window the peer is cut."""
-        self._window_bytes -= length
-        self._uncredited_bytes += length
-        if self._window_bytes < 0:
-            self._muxer.abort()
-
-    def credited(self, length: int) -> None:
-        """The peer can take more."""
-        self._stream.send_window += length
-        self._credit_came.set()
-
-    @property
-    def credit_due(self) -> bool:
-        return self._uncredited_bytes >= limits.LINK_WINDOW_STEP_BYTES
-
-    async def give_credit(self) -> None:
-        """Let the peer send on; called when what came has been taken in."""
-        size, self._uncredited_bytes = self._uncredited_bytes, 0
-        self._window_bytes += size
-        await self._grant(size)
-
-    async def _grant(self, size: int) -> None:
-        await self._muxer._write_frame(_HEADER.pack(0, yamux.TYPE_WINDOW_UPDATE, 0, self._stream.stream_id, size))
-
-    def shut(self) -> None:
-        """Nothing more will be written; the peer reads what is on its way and closes."""
-        stream = self._muxer.intake._raw.stream
-        if isinstance(stream, TrioTCPStream):
-            with contextlib.suppress(OSError):
-                stream.stream.socket.shutdown(socket.SHUT_WR)
-
-    def abort(self) -> None:
-        self._muxer.abort()
 
 
 class SturdyUpgrader(TransportUpgrader):
@@ -353,7 +131,7 @@ class SturdySwarm(Swarm):
         async with self._inbound_limiter:
             try:
                 muxer = await self.upgrade_inbound_raw_conn(RawConnection(read_write_closer, False), maddr)
-            except Exception:  # noqa: BLE001  any failed handshake is the peer's affair
+            except Exception:
                 return
             await cast(SturdyYamux, muxer).event_closed.wait()
 
@@ -362,7 +140,7 @@ def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
     async def guarded(stream: INetStream) -> None:
         try:
             await handler(stream)
-        except Exception:  # noqa: BLE001  a handler of libp2p's own must not end the host either
+        except Exception:
             await stream.reset()
 
     return guarded

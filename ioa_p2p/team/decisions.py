@@ -16,7 +16,7 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.decision import Entry
+from ioa_p2p.wire.decision import Certificate, Entry
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
 
@@ -66,10 +66,18 @@ def open_entry(frame: bytes, network: bytes) -> Entry:
     return open_frame(frames.parse(frame), network, Kind.DECISION, Entry)
 
 
+def next_entry(log: "Decisions", key: NodeKey, network: bytes, at: int, step: bytes, certificate: Certificate) -> Held:
+    """The entry that the coordinator of the log's term signs next. at: wall seconds."""
+    founding, index = log[0].entry, log.last_index + 1
+    entry = Entry(key.node, founding.team, founding.incarnation, log.term, index, log.last.hash, at, certificate, step)
+    frame = seal(key, network, Kind.DECISION, entry)
+    return Held(entry, frame, blake(frame))
+
+
 class Decisions:
     """Made from what was saved; a first start saves its state at once, so that the next one is known as such."""
 
-    def __init__(self, founding: Held, saved: Rows, *, may_vote: bool = True) -> None:
+    def __init__(self, founding: Held, network: bytes, saved: Rows, *, may_vote: bool = True) -> None:
         """founding: entry 0, checked. Raises UsageError('other-incarnation'), StorageError('damaged')."""
         self._team = founding.entry.team.hex()
         self._incarnation = founding.entry.incarnation
@@ -78,7 +86,7 @@ class Decisions:
         self.term, self.vote, self.may_vote, self.commit = 0, b"", may_vote, 0
         votes = dict(saved(self._vote_space))
         if _STATE in votes:
-            self._load(votes, saved)
+            self._load(votes, network, saved)
         else:
             self._save_state()
 
@@ -121,6 +129,13 @@ class Decisions:
         """Where a coordinator goes on that was wrong about our entry `index`: after our end if there is a gap,
         else after the commit, below which no two logs differ."""
         return self.last_index if index > self.last_index else self.commit
+
+    def check_room(self, step: bytes) -> None:
+        """Raises UsageError('step-too-large' | 'log-full') if `step` cannot be an entry of ours."""
+        if len(step) > limits.DECISION_STEP_BYTES_MAX:
+            raise UsageError("step-too-large", f"{len(step)} bytes", "send large things as blobs by hash")
+        if self.last_index >= limits.DECISION_LOG_ENTRIES_MAX:
+            raise UsageError("log-full", "this team decided all it can", "form a new team")
 
     # -- changing
 
@@ -167,8 +182,8 @@ class Decisions:
         state = HardState(self._incarnation, self.term, self.vote, self.may_vote)
         self._pending[self._vote_space, _STATE] = codec.encode(state)
 
-    def _load(self, votes: dict[bytes, bytes], saved: Rows) -> None:
-        """Our own rows: signatures were checked before they were saved, the chain is checked for damage."""
+    def _load(self, votes: dict[bytes, bytes], network: bytes, saved: Rows) -> None:
+        """Our own rows, checked for damage: each entry by the next one's hash, the last by its signature."""
         state = _own(votes[_STATE], HardState)
         if state.incarnation != self._incarnation:
             raise UsageError("other-incarnation", f"the disk holds incarnation {state.incarnation} of this team")
@@ -178,6 +193,8 @@ class Decisions:
             if key != _key(len(self._log)) or held.entry.previous != self.last.hash:
                 raise _damaged(f"entry {len(self._log)} does not follow the one before")
             self._log.append(held)
+        if _is_torn(self.last.frame, network):
+            raise _damaged(f"entry {self.last_index} is not what was signed")
         self.commit = int.from_bytes(votes.get(_COMMIT, b""), "big")
         if self.commit > self.last_index:
             raise _damaged(f"{self.commit} entries were decided, {self.last_index} are left")
@@ -185,6 +202,14 @@ class Decisions:
 
 def _key(index: int) -> bytes:
     return index.to_bytes(8, "big")
+
+
+def _is_torn(frame: bytes, network: bytes) -> bool:
+    try:
+        open_entry(frame, network)
+    except PeerError:
+        return True
+    return False
 
 
 def _own(data: bytes, kind: type[T]) -> T:

@@ -7,8 +7,6 @@
        │      link lost         │                         │                          │
        └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
 
-Long because: the roles of one Raft machine stand together, so that each change of role shows all that it resets.
-
 Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
 Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a
 majority of them, the certificate, goes with the term, so that nobody follows a coordinator that was not elected.
@@ -16,16 +14,15 @@ majority of them, the certificate, goes with the term, so that nobody follows a 
 
 import random
 from enum import Enum
-from typing import Any
 
-from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
-from ioa_p2p.team.decisions import Decisions, Held, open_founding
-from ioa_p2p.team.election_events import Command, Committed, Deposed, Elected, LinkPeer, Propose, Stale, StepDown
+from ioa_p2p.team.campaign import Campaign
+from ioa_p2p.team.decisions import Decisions, Held, next_entry, open_founding
+from ioa_p2p.team.election_events import Command, Committed, Deposed, Elected, Event, LinkPeer, Propose, Stale, StepDown
 from ioa_p2p.team.electorate import Ballot, Electorate
-from ioa_p2p.team.intake import Intake, Mandate, check_append, saved_mandate
+from ioa_p2p.team.intake import Intake, Mandate, check_append, check_sender, saved_mandate
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.team.timing import JUMP_S, Timing
 from ioa_p2p.wire import limits
@@ -34,14 +31,12 @@ from ioa_p2p.wire.decision import (
     Append,
     Certificate,
     DecisionMessage,
-    Entry,
     HandOver,
     PreVoteReply,
     PreVoteRequest,
     VoteReply,
     VoteRequest,
 )
-from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
 
 
@@ -80,21 +75,19 @@ class Election:
         """voters: node keys of the roster, with ours. candidates: those that may coordinate. rank: 0..1, higher
         stands earlier. founding: the frame of entry 0. Raises PeerError('wrong-founding' or as frames do),
         UsageError('other-incarnation'), StorageError('damaged')."""
-        assert me.node in voters
-        assert candidates <= voters
+        assert candidates | {me.node} <= voters
         assert 0 <= rank <= 1
         first = Held(open_founding(founding, network, team, incarnation), founding, blake(founding))
         self._me, self._rank, self._timing, self._rng = me, rank, timing, rng
         self._electorate = Electorate(network, team, incarnation, voters, candidates, 0, first.hash)
         self._others = sorted(voters - {me.node})
-        self._log = Decisions(first, saved, may_vote=not lost_disk)
+        self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None
         self._mandate = saved_mandate(self._log)
         self._told_term = self._told_incarnation = 0
-        self._heard_s = self._asked_s = self._due_s = float("-inf")
-        self._grants: dict[bytes, bytes] = {}
-        self._yields = False
+        self._heard_s = self._due_s = float("-inf")
+        self._campaign: Campaign | None = None
         self._replication: Replication | None = None
         self._open: dict[bytes, int] = {}
         self._effects: list[Effect] = []
@@ -147,13 +140,11 @@ class Election:
     # -- inputs
 
     def start(self, now: Now) -> list[Effect]:
-        for held in self._log.between(1, self._log.commit):
-            self._emit(Committed(held.entry.index, held.entry, held.frame))
+        self._tell(self._log.between(1, self.commit_index))
         self._become_follower(now, self.term, None)
         return self._drain()
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage) -> list[Effect]:
-        """Raises PeerError with nothing changed."""
         if not self._is_ours(peer, message):
             return self._drain()
         intake = self._check(peer, message)
@@ -164,9 +155,7 @@ class Election:
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
         assert name == self._timer
-        jumped = now.boot > self._due_s + JUMP_S
-        self._notice_lapse(now)
-        if jumped:
+        if self._slept(now) or self._has_lapsed(now):
             self._become_follower(now, self.term, None)
         elif self._role is Role.COORDINATOR:
             self._beat(now)
@@ -175,7 +164,6 @@ class Election:
         return self._drain()
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
-        """Raises UsageError with nothing changed."""
         match command:
             case Propose(step, key):
                 self._propose(now, step, key)
@@ -194,25 +182,22 @@ class Election:
                 self._on_ack(now, peer, message)
             case PreVoteRequest():
                 self._on_pre_vote_request(now, peer, message)
-            case PreVoteReply():
-                self._on_pre_vote_reply(now, peer, message)
+            case PreVoteReply(granted=True):
+                self._on_grant(now, Role.PRE_CANDIDATE, peer, message)
             case VoteRequest():
                 self._on_vote_request(now, peer, message)
-            case VoteReply():
-                self._on_vote_reply(now, peer, message)
+            case VoteReply(vote=vote) if vote:
+                self._on_grant(now, Role.CANDIDATE, peer, message, vote)
             case HandOver():
                 self._on_hand_over(now, peer, message)
+            case _:
+                pass
 
     # -- what a message must be before it counts
 
     def _is_ours(self, peer: bytes, message: DecisionMessage) -> bool:
-        """Of this log and of a voter; a word of a higher incarnation is told once. Raises PeerError."""
-        if message.team != self._electorate.team:
-            raise PeerError("wrong-team")
-        if peer not in self._others:
-            raise PeerError("not-a-voter")
-        if message.incarnation < self.incarnation:
-            raise PeerError("old-incarnation")
+        """Of this incarnation; the word of a higher one is told once. Raises PeerError."""
+        check_sender(self._electorate, self._me.node, peer, message)
         if message.incarnation > max(self.incarnation, self._told_incarnation):
             self._told_incarnation = message.incarnation
             self._emit(Stale(message.incarnation))
@@ -222,21 +207,16 @@ class Election:
         """All that can be a peer's fault, before anything changes. Raises PeerError."""
         if message.term > self.term + limits.TERM_LEAP_MAX:
             raise PeerError("term-leap", f"from term {self.term} to {message.term}")
-        if isinstance(message, VoteReply) and message.vote and self._is_in(Role.CANDIDATE, message):
-            self._electorate.check_vote(message.vote, peer, self._ballot())
-        if isinstance(message, Ack) and self._is_in(Role.COORDINATOR, message):
-            self._check_ack(message)
-        if isinstance(message, Append):
-            return check_append(self._log, self._electorate, self._mandate, peer, message)
+        match message:
+            case Append():
+                return check_append(self._log, self._electorate, self._mandate, peer, message)
+            case VoteReply(vote=vote) if vote and self._campaign and self._campaign.is_answered_by(message):
+                self._electorate.check_vote(vote, peer, self._campaign.ballot)
+            case Ack() if self._replication and message.term == self.term:
+                self._replication.check(message)
+            case _:
+                pass
         return Intake()
-
-    def _check_ack(self, ack: Ack) -> None:
-        if max(ack.index, ack.hint) > self.last_index:
-            raise PeerError("ack-ahead", f"entry {ack.index} of {self.last_index}")
-
-    def _is_in(self, role: Role, message: DecisionMessage) -> bool:
-        """It answers what we asked in this role and term."""
-        return self._role is role and message.term == self.term
 
     # -- higher terms first
 
@@ -264,9 +244,11 @@ class Election:
             self._become_follower(now, self.term, None)
 
     def _has_lapsed(self, now: Now) -> bool:
-        if self._replication is None:
-            return False
-        return now.boot > self._due_s + JUMP_S or not self._replication.holds_lease(now, self._timing.lease_s)
+        lead = self._replication
+        return lead is not None and (self._slept(now) or not lead.holds_lease(now, self._timing.lease_s))
+
+    def _slept(self, now: Now) -> bool:
+        return now.boot > self._due_s + JUMP_S
 
     # -- roles: each is entered in one place that resets all of it
 
@@ -285,41 +267,37 @@ class Election:
 
     def _become_pre_candidate(self, now: Now) -> None:
         """Ask whether a majority would vote, without raising the term."""
-        self._yields = self._role is not Role.FOLLOWER
+        first = self._role is Role.FOLLOWER
         self._enter(Role.PRE_CANDIDATE, None)
+        campaign = self._campaign = Campaign(self._ballot(self.term + 1), now.boot, first=first)
         self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
         for peer in self._others:
-            self._ask_pre_vote(peer)
-        self._grant(now, self._me.node, b"")
+            self._send(peer, campaign.pre_vote_request(self._electorate))
+        self._grant(now, campaign, self._me.node)
 
     def _become_candidate(self, now: Now, *, hand_over: bool = False) -> None:
         """Our own vote is saved before a request leaves."""
         self._enter(Role.CANDIDATE, None)
         self._log.set_term(self.term + 1, vote=self._me.node)
-        self._asked_s = now.boot
+        campaign = self._campaign = Campaign(self._ballot(self.term), now.boot)
         self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
-        ballot = self._ballot()
         for peer in self._others:
-            self._send(peer, VoteRequest(*self._head(), ballot.last_index, ballot.last_term, hand_over))
-        self._grant(now, self._me.node, self._electorate.vote(self._me, ballot))
+            self._send(peer, campaign.vote_request(self._electorate, hand_over))
+        self._grant(now, campaign, self._me.node, self._electorate.vote(self._me, campaign.ballot))
 
-    def _become_coordinator(self, now: Now) -> None:
+    def _become_coordinator(self, now: Now, won: Campaign) -> None:
         """The term's first entry carries the certificate."""
-        votes = sorted(self._grants.items())
-        certificate = tuple(vote for _, vote in votes)
         self._enter(Role.COORDINATOR, self._me.node)
-        self._replication = Replication(self._log, self._others, self._electorate.majority, certificate)
-        for peer, _ in votes:
-            if peer in self._replication:
-                self._replication.hear_vote(peer, self._asked_s)
-        self._accept_mandate(Mandate(self.term, self._me.node, certificate))
-        self._append(now, b"", certificate)
+        lead = self._replication = Replication(self._log, self._others, self._electorate.majority, won.certificate)
+        lead.hear_votes(won.grants, won.asked_s)
+        self._accept_mandate(Mandate(self.term, self._me.node, won.certificate))
+        self._append(now, b"", won.certificate)
         self._beat(now)
-        self._advance_commit(now, self._replication)
+        self._advance_commit(now, lead)
 
     def _enter(self, role: Role, coordinator: bytes | None) -> None:
         self._role, self._coordinator = role, coordinator
-        self._grants, self._replication, self._open = {}, None, {}
+        self._campaign, self._replication, self._open = None, None, {}
 
     # -- standing for election
 
@@ -333,38 +311,28 @@ class Election:
         else:
             self._become_follower(now, self.term, None)
 
-    def _grant(self, now: Now, peer: bytes, vote: bytes) -> None:
-        """Count one more that would vote (empty vote) or did."""
-        self._grants[peer] = vote
-        if len(self._grants) < self._electorate.majority:
+    def _grant(self, now: Now, campaign: Campaign, peer: bytes, vote: bytes = b"") -> None:
+        """Count one more that would vote, or did."""
+        campaign.grants[peer] = vote
+        if len(campaign.grants) < self._electorate.majority:
             return
         if self._role is Role.PRE_CANDIDATE:
             self._become_candidate(now)
         else:
-            self._become_coordinator(now)
+            self._become_coordinator(now, campaign)
 
-    def _ballot(self) -> Ballot:
-        last_term, last_index = self._log.end
-        return Ballot(self._me.node, self.term, last_index, last_term)
-
-    def _ask_pre_vote(self, peer: bytes) -> None:
-        team, incarnation, term = self._head()
-        last_term, last_index = self._log.end
-        self._send(peer, PreVoteRequest(team, incarnation, term + 1, last_index, last_term))
+    def _ballot(self, term: int) -> Ballot:
+        return Ballot(self._me.node, term, self.last_index, self._log.last.entry.term)
 
     def _on_pre_vote_request(self, now: Now, peer: bytes, message: PreVoteRequest) -> None:
-        outranked = self._outranks(peer, message)
+        """Asked by one that we outrank, we ask it back: only now does it know that there is no coordinator."""
+        rival = self._campaign if self._role is Role.PRE_CANDIDATE else None
+        outranked = rival is not None and rival.outranks(peer, message)
         granted = not outranked and message.term > self.term and self._would_vote(now, peer, message)
         team, incarnation, term = self._head()
         self._send(peer, PreVoteReply(team, incarnation, message.term if granted else term, granted))
-        if outranked:
-            self._ask_pre_vote(peer)
-
-    def _outranks(self, peer: bytes, message: PreVoteRequest) -> bool:
-        """Of two that ask at the same time one must yield, or both would stand and split the votes. Only in the
-        first round: who then found no majority stands in nobody's way."""
-        mine, theirs = (*self._log.end, self._me.node), (message.last_term, message.last_index, peer)
-        return self._role is Role.PRE_CANDIDATE and not self._yields and mine > theirs
+        if rival is not None and outranked:
+            self._send(peer, rival.pre_vote_request(self._electorate))
 
     def _would_vote(self, now: Now, peer: bytes, message: PreVoteRequest | VoteRequest) -> bool:
         """It may lead, its log holds all that ours does (section 5.4.1), and we are loyal to nobody else."""
@@ -376,10 +344,6 @@ class Election:
             and (message.last_term, message.last_index) >= self._log.end
         )
 
-    def _on_pre_vote_reply(self, now: Now, peer: bytes, message: PreVoteReply) -> None:
-        if self._role is Role.PRE_CANDIDATE and message.granted and message.term == self.term + 1:
-            self._grant(now, peer, b"")
-
     def _on_vote_request(self, now: Now, peer: bytes, message: VoteRequest) -> None:
         """The vote is saved before it leaves; asked again, it is given again."""
         vote = b""
@@ -389,9 +353,12 @@ class Election:
             self._log.set_term(self.term, vote=peer)
         self._send(peer, VoteReply(*self._head(), vote))
 
-    def _on_vote_reply(self, now: Now, peer: bytes, message: VoteReply) -> None:
-        if message.vote and self._is_in(Role.CANDIDATE, message):
-            self._grant(now, peer, message.vote)
+    def _on_grant(
+        self, now: Now, role: Role, peer: bytes, message: PreVoteReply | VoteReply, vote: bytes = b""
+    ) -> None:
+        """A yes counts in the role and the term that it answers."""
+        if self._role is role and self._campaign is not None and self._campaign.is_answered_by(message):
+            self._grant(now, self._campaign, peer, vote)
 
     # -- following
 
@@ -429,11 +396,13 @@ class Election:
 
     def _commit_to(self, index: int) -> None:
         """Saved too, so that after a restart a member need not ask a majority for what it knew."""
-        known = self.commit_index
-        if index <= known:
-            return
-        self._log.set_commit(index)
-        for held in self._log.between(known + 1, index):
+        news = self._log.between(self.commit_index + 1, index)
+        if news:
+            self._log.set_commit(index)
+        self._tell(news)
+
+    def _tell(self, decided: list[Held]) -> None:
+        for held in decided:
             self._emit(Committed(held.entry.index, held.entry, held.frame))
 
     # -- coordinating
@@ -470,12 +439,9 @@ class Election:
     def _propose(self, now: Now, step: bytes, key: bytes) -> None:
         if self._replication is None or self._has_lapsed(now):
             raise UsageError("not-coordinator", "another node coordinates this team, or none does now")
-        if len(step) > limits.DECISION_STEP_BYTES_MAX:
-            raise UsageError("step-too-large", f"{len(step)} bytes", "send large things as blobs by hash")
+        self._log.check_room(step)
         if len(self._open) >= limits.DECISION_OPEN_MAX:
             raise UsageError("busy", f"{len(self._open)} proposals wait for a majority", "try again later")
-        if self.last_index >= limits.DECISION_LOG_ENTRIES_MAX:
-            raise UsageError("log-full", "this team decided all it can", "form a new team")
         if key not in self._open:
             self._append(now, step, ())
             self._open[key] = self.last_index
@@ -483,17 +449,13 @@ class Election:
             self._advance_commit(now, self._replication)
 
     def _append(self, now: Now, step: bytes, certificate: Certificate) -> None:
-        team, incarnation, term = self._head()
-        index, before, at = self.last_index + 1, self._log.last.hash, max(0, int(now.wall))
-        entry = Entry(self._me.node, team, incarnation, term, index, before, at, certificate, step)
-        frame = seal(self._me, self._electorate.network, Kind.DECISION, entry)
-        self._log.append(Held(entry, frame, blake(frame)))
+        at = max(0, int(now.wall))
+        self._log.append(next_entry(self._log, self._me, self._electorate.network, at, step, certificate))
 
     def _step_down(self, now: Now) -> None:
         if self._replication is None:
             return
-        successor = self._replication.successor(self._electorate.candidates)
-        if successor is not None:
+        if successor := self._replication.successor(self._electorate.candidates):
             self._send(successor, HandOver(*self._head()))
         self._become_follower(now, self.term, None)
 
@@ -504,8 +466,8 @@ class Election:
     def _on_link(self, now: Now, node: bytes, up: bool) -> None:
         if up and self._replication is not None and node in self._replication:
             self._send_append(now, node)
-        elif up and self._role is Role.PRE_CANDIDATE and node in self._others:
-            self._ask_pre_vote(node)
+        elif up and self._campaign is not None and self._role is Role.PRE_CANDIDATE and node in self._others:
+            self._send(node, self._campaign.pre_vote_request(self._electorate))
         elif not up and node == self._coordinator:
             self._stand(now)
 
@@ -520,12 +482,13 @@ class Election:
 
     def _arm(self, at: float | None) -> None:
         self._due_s = float("inf") if at is None else at
+        self._effects = [effect for effect in self._effects if not isinstance(effect, SetTimer)]
         self._effects.append(SetTimer(self._timer, at))
 
     def _send(self, peer: bytes, message: DecisionMessage) -> None:
         self._effects.append(Send(peer, message))
 
-    def _emit(self, event: Any) -> None:
+    def _emit(self, event: Event) -> None:
         self._effects.append(Emit(event))
 
     def _drain(self) -> list[Effect]:

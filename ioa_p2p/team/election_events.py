@@ -68,3 +68,4 @@ class Stale:
 
 
 Command = Propose | LinkPeer | StepDown
+Event = Committed | Elected | Deposed | Stale

@@ -18,6 +18,7 @@ class Policy:
     """How a launch goes. Seconds: boot time for the waits, wall for the goal.
 
     spares: further members a role keeps for the case that one is lost. members_max: never above it.
+    leaders: nodes that may coordinate if they are willing, beside the launcher's own.
     """
 
     bids_s: float = 3.0
@@ -25,6 +26,7 @@ class Policy:
     goal_s: int = 600
     spares: int = 1
     members_max: int = 16
+    leaders: frozenset[bytes] = frozenset()
     caps: Caps = field(default_factory=Caps)
 
 
@@ -160,6 +162,18 @@ class Bidding:
     team: bytes
     called: int
     bids: int
+
+
+@dataclass(frozen=True, slots=True)
+class BidHeard:
+    """A candidate answered the call: willing, or not and why. load: 0..255."""
+
+    team: bytes
+    node: bytes
+    agent: str
+    willing: bool
+    load: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

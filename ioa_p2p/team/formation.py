@@ -16,7 +16,7 @@ from ioa_p2p.effects import Effect, Emit, Now, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.steps import Role
 from ioa_p2p.team.decisions import founding_frame
-from ioa_p2p.team.events import Bidding, Connect, Launch, LaunchFailed
+from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.frames import Kind
@@ -89,15 +89,17 @@ class Formation:
             return []
         self._journal = replace(self._journal, bids=(*self._journal.bids, bid))
         told = Bidding(self._journal.launch.team, len(self._calls()), len(self._journal.bids))
-        return [self._save(), Emit(told), *self._choose_if_complete(now)]
+        heard = BidHeard(told.team, *agent, willing=True, load=bid.load)
+        return [self._save(), Emit(heard), Emit(told), *self._choose_if_complete(now)]
 
-    def on_decline(self, now: Now, peer: bytes, agent: str) -> list[Effect]:
+    def on_decline(self, now: Now, peer: bytes, agent: str, reason: str) -> list[Effect]:
         if self._journal.roster:
             return self._drop(now, peer)
         if (peer, agent) not in dict(self._calls()) or (peer, agent) in self._answered():
             return []
         self._journal = replace(self._journal, declined=(*self._journal.declined, (peer, agent)))
-        return [self._save(), *self._choose_if_complete(now)]
+        heard = BidHeard(self._journal.launch.team, peer, agent, willing=False, reason=reason)
+        return [self._save(), Emit(heard), *self._choose_if_complete(now)]
 
     def on_signature(self, now: Now, peer: bytes, frame: bytes) -> list[Effect]:
         """Raises PeerError('wrong-invite' or as frames do). One for an older roster is dropped."""
@@ -147,8 +149,13 @@ class Formation:
         first = [bid for role in launch.roles for bid in chosen[role.name][: counts[role.name]]]
         spare = [bid for role in launch.roles for bid in chosen[role.name][counts[role.name] :]]
         for bid in (*first, *spare):
-            picked.setdefault((bid.member.node, bid.member.agent), bid.member)
+            picked.setdefault((bid.member.node, bid.member.agent), self._allowed_to_lead(bid.member))
         return tuple(picked.values())[: launch.policy.members_max]
+
+    def _allowed_to_lead(self, member: Member) -> Member:
+        """A stranger's willingness is not enough."""
+        leaders = {self._key.node, *self._journal.launch.policy.leaders}
+        return member if member.node in leaders else codec.replace(member, may_coordinate=False)
 
     def _found_if_complete(self, now: Now) -> list[Effect]:
         if self._unsigned():

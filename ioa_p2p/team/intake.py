@@ -1,4 +1,4 @@
-"""An Append, checked in full before any of it counts: who sends it, and each entry after the one before.
+"""A message, checked in full before any of it counts: who sends it; of an Append each entry after the one before.
 
     certificate ──> mandate: whose term it is
     held entry ── index + 1, hash, term, signer ──> next entry ──> ...      a new term brings its certificate
@@ -13,7 +13,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.decisions import Decisions, Held, open_entry
 from ioa_p2p.team.electorate import Electorate
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import Append, Entry
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
 from ioa_p2p.wire.ids import blake
 
 
@@ -35,6 +35,16 @@ class Intake(NamedTuple):
     mandate: Mandate | None = None
     matches: bool = False
     fresh: Sequence[Held] = ()
+
+
+def check_sender(electorate: Electorate, me: bytes, peer: bytes, message: DecisionMessage) -> None:
+    """Raises PeerError('wrong-team' | 'not-a-voter' | 'old-incarnation')."""
+    if message.team != electorate.team:
+        raise PeerError("wrong-team")
+    if peer not in electorate.voters or peer == me:
+        raise PeerError("not-a-voter")
+    if message.incarnation < electorate.incarnation:
+        raise PeerError("old-incarnation")
 
 
 def saved_mandate(log: Decisions) -> Mandate:

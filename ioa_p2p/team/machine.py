@@ -138,7 +138,8 @@ class Teams:
                 frame = message.frame
                 return self._on_launch(now, message.team, lambda launch: launch.on_signature(now, peer, frame))
             case Decline():
-                return self._on_launch(now, message.team, lambda launch: launch.on_decline(now, peer, message.agent))
+                agent, reason = message.agent, message.reason
+                return self._on_launch(now, message.team, lambda launch: launch.on_decline(now, peer, agent, reason))
             case Founding():
                 return self._on_founding(now, peer, message)
             case Joined() | Report() | Said() | LostLinks() | Wish():

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ioa_p2p.effects import Now
+from ioa_p2p.errors import PeerError
 from ioa_p2p.team.decisions import Decisions
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Ack, Append, Certificate
@@ -65,9 +66,16 @@ class Replication:
             certificate=self._certificate if follower.match < self._first else (),
         )
 
-    def hear_vote(self, peer: bytes, asked_s: float) -> None:
+    def check(self, ack: Ack) -> None:
+        """Raises PeerError('ack-ahead') for an answer to what was never sent."""
+        if max(ack.index, ack.hint) > self._log.last_index:
+            raise PeerError("ack-ahead", f"entry {ack.index} of {self._log.last_index}")
+
+    def hear_votes(self, voters: Iterable[bytes], asked_s: float) -> None:
         """A vote answers the request of boot second `asked_s`: the first lease counts from there."""
-        self._followers[peer].heard_s = asked_s
+        for peer in voters:
+            if peer in self:
+                self._followers[peer].heard_s = asked_s
 
     def hear(self, peer: bytes, ack: Ack, now: Now) -> bool:
         """Take an answer to a round of ours. True: there is more to send to this follower at once."""

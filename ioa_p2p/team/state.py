@@ -125,23 +125,27 @@ class TeamState:
         """Fold one entry. An entry that breaks a rule is counted in `refused` and changes nothing."""
         assert entry.index == self.index + 1, "entries are applied in order"
         self.index, self.term, self.at = entry.index, entry.term, max(self.at, entry.at)
-        changes = self._expire()
+        expired = self._expire()
         try:
             phase = next_phase(Role.COORDINATOR, self.phase, move_of(entry.step))
-            changes += self._take(entry.step, entry)
+            changes = self._take(entry.step, entry)
         except PeerError as fault:
             self.refused[fault.code] = self.refused.get(fault.code, 0) + 1
-            return [*changes, Refused(fault.code)]
-        if phase is not self.phase:
-            changes.append(PhaseMoved(self.phase, phase))
-            self.phase = phase
-        return changes
+            return [*expired, Refused(fault.code)]
+        moved: list[Change] = [] if phase is self.phase else [PhaseMoved(self.phase, phase)]
+        self.phase = phase
+        return [*expired, *moved, *changes]
 
     def refusal(self, entry: Committed) -> str:
         """Why `apply` would refuse this entry now, or an empty text."""
-        probe = copy(self)
-        probe.tasks, probe.refused, probe._said = dict(self.tasks), {}, set(self._said)
+        probe = self.copy()
         return next((each.code for each in probe.apply(entry) if isinstance(each, Refused)), "")
+
+    def copy(self) -> "TeamState":
+        """One to try things on."""
+        other = copy(self)
+        other.tasks, other.refused, other._said = dict(self.tasks), dict(self.refused), set(self._said)
+        return other
 
     @property
     def open_tasks(self) -> list[TaskRow]:

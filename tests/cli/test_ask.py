@@ -40,6 +40,8 @@ STORY: list[dict[str, Any]] = [
     {**TASK, "state": "running", "fraction": 0.6, "note": "half way"},
     {**TASK, "state": "running", "fraction": None, "note": "", "attempt": 2},
     {**TASK, "state": "succeeded", "fraction": 1.0, "note": "", "attempt": 2},
+    {"kind": "orphan", "task": "ab" * 16, "attempt": 1, "state": "succeeded", "note": ""},
+    {"kind": "missing", "name": "chart.png", "note": "nobody has it"},
     {"kind": "said", "who": "meter", "text": "It is warm."},
     {"kind": "a-kind-of-the-future", "x": 1},
     {"kind": "concluded", "outcome": "concluded"},
@@ -62,6 +64,8 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
         "task      ababab device.measure by meter@bbbbbbbb running",
         "task      ababab device.measure by meter@bbbbbbbb running (attempt 2)",
         "task      ababab device.measure by meter@bbbbbbbb succeeded (attempt 2)",
+        "orphan    ababab attempt 1 succeeded too late; kept apart",
+        "missing   chart.png: nobody has it",
         "said      meter: It is warm.",
         "concluded concluded",
     ]

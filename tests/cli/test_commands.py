@@ -339,3 +339,19 @@ def test_every_command_takes_json_and_prints_only_json(cli: Cli) -> None:
     for command in ("init", "id", "doctor", "init"):
         for line in cli(command, "--json").out.splitlines():
             json.loads(line)
+
+
+def test_status_waits_until_the_node_is_ready(cli: Cli, node: FakeNode) -> None:
+    node.scripts["status"] = lambda _: ([], {"ready": len(node.asked) > 2})
+    assert cli("status", "--wait", "30", "--json").last == {"ok": True, "ready": True}
+    assert len(node.asked) == 3
+
+
+def test_waiting_for_a_node_that_is_never_ready_ends(cli: Cli, node: FakeNode) -> None:
+    node.answers("status", {"ready": False})
+    answer = cli("status", "--wait", "0.01", "--json")
+    assert (answer.code, answer.last["code"]) == (4, "timeout")
+
+
+def test_waiting_for_a_node_that_never_comes_ends(cli: Cli) -> None:
+    assert cli("status", "--wait", "0.01").code == 3

@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.cli.wire import read_frames
+from ioa_p2p.cli.wire import INSIDE, LINK, SIGNED, body_type, read_frames
 from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.wire import codec
+from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.link import Hello, LinkKind
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.team import Discuss
 from tests.cli.conftest import Cli
 
 KEY, NETWORK = NodeKey(bytes(32)), bytes(16)
@@ -81,3 +83,18 @@ def test_a_broken_end_is_told_with_its_size(cli: Cli, tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_frames(cli: Cli, tmp_path: Path) -> None:
     assert show(cli, tmp_path / "file", b"") == []
+
+
+def test_the_step_inside_a_decision_is_shown_by_name(cli: Cli, tmp_path: Path) -> None:
+    step = codec.encode(Discuss(KEY.node, "meter", text="hello"))
+    entry = Entry(KEY.node, bytes(16), 0, 1, 2, bytes(32), 1_800_000_000, (), step)
+    (shown,) = show(cli, tmp_path / "file", seal(KEY, NETWORK, Kind.DECISION, entry))
+    assert (shown["type"], shown["body"]["term"]) == ("Entry", 1)
+    assert (shown["body"]["step"]["type"], shown["body"]["step"]["text"]) == ("Discuss", "hello")
+
+
+def test_every_named_type_exists() -> None:
+    for kind in (*SIGNED.values(), *LINK.values(), *INSIDE.values()):
+        assert body_type(kind)
+    assert SIGNED.keys() <= Kind.__members__.keys()
+    assert LINK.keys() <= LinkKind.__members__.keys()

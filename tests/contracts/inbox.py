@@ -14,7 +14,7 @@ WAIT_S = 20.0
 async def poll(found: Callable[[], T], wait_s: float = WAIT_S) -> T:
     """Wait for something that rings no bell, such as a counter; return what `found` says."""
     async with asyncio.timeout(wait_s):
-        while not (value := found()):  # noqa: ASYNC110
+        while not (value := found()):
             await asyncio.sleep(0.01)
         return value
 

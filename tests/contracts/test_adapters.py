@@ -92,7 +92,7 @@ async def all_gone(pids: list[int]) -> bool:
     """A killed process needs a moment to be gone."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(BOUND_S):
-            while any(map(lives, pids)):  # noqa: ASYNC110 - a process tells nobody that it is gone
+            while any(map(lives, pids)):
                 await asyncio.sleep(0.01)
     return not any(map(lives, pids))
 

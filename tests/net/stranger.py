@@ -11,7 +11,8 @@ from libp2p.host.basic_host import BasicHost
 from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicator
 from multiaddr import Multiaddr
 
-from ioa_p2p.net.libp2p_patches import SturdySwarm, SturdyYamux, peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_patches import SturdySwarm, peer_id_of, sturdy_swarm
+from ioa_p2p.net.libp2p_pipe import SturdyYamux
 from ioa_p2p.net.outbox import frame
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
@@ -58,6 +59,6 @@ def hang_up(stream: INetStream, *, reset: bool = False) -> None:
     muxer = stream.muxed_conn
     assert isinstance(muxer, SturdyYamux)
     if reset:
-        socket = muxer.intake._raw.stream.stream.socket
+        socket = muxer.intake.socket
         socket.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     muxer.abort()

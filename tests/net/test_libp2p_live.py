@@ -124,7 +124,7 @@ async def test_a_peer_that_takes_the_stream_and_never_answers_is_given_up(
         loop.call_soon_threadsafe(a.links.connect, node_of(99), [who.address])
         with trio.fail_after(20):
             await taken.wait()
-            while not a.links.counters.get("refused no-hello"):  # noqa: ASYNC110  on the other loop
+            while not a.links.counters.get("refused no-hello"):
                 await trio.sleep(0.05)
 
     await _as_stranger(act)
@@ -241,7 +241,7 @@ async def test_closing_does_not_wait_for_a_frozen_peer(rig: Rig) -> None:
         a.links.connect(node_of(2), [address])
         await a.inbox.until(lambda: node_of(2) in a.links.peers)
         process.send_signal(signal.SIGSTOP)
-        while a.links.send(node_of(2), SIGNED, bytes(60_000)):  # noqa: ASYNC110  until its queue is full
+        while a.links.send(node_of(2), SIGNED, bytes(60_000)):
             await asyncio.sleep(0)
         async with asyncio.timeout(limits.LINK_CLOSE_S + 5):
             await a.links.aclose()

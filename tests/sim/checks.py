@@ -1,4 +1,4 @@
-"""The invariants of TEAMS.md as small checkers over a world: each listens to what it needs, raises `Violation`.
+"""The invariants (docs/invariants.md) as small checkers: each listens to what it needs, raises `Violation`.
 
 Made with the world; they see machines, disks, mail and events, never more than an outside observer could.
 """
@@ -15,7 +15,7 @@ from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.decision import Ack, Append, Vote, VoteReply, VoteRequest
 from ioa_p2p.wire.frames import Kind
 from tests.sim.scenario import Violation
-from tests.sim.teams import NETWORK, TEAM, members
+from tests.sim.teams import NETWORK, TEAM, member_at, touched
 from tests.sim.world import World
 
 Node = Any
@@ -29,7 +29,7 @@ class OneCoordinator:
         world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
-        for node, member in members(world).items():
+        for node, member in touched(world).items():
             if member.role is Role.COORDINATOR and self._coordinators.setdefault(member.fence, node) != node:
                 raise Violation("I1", f"two coordinators in {member.fence}")
 
@@ -47,13 +47,13 @@ class DecidedStays:
         if isinstance(event, Committed):
             if self._decided.setdefault(event.index, event.frame) != event.frame:
                 raise Violation("I2", f"two decisions {event.index}")
-        elif isinstance(event, Elected) and event.coordinator == node and (member := members(world).get(node)):
+        elif isinstance(event, Elected) and event.coordinator == node and (member := member_at(world, node)):
             for index, frame in self._decided.items():
                 _check_holds(member, index, frame, "the new coordinator")
 
     def watch(self, world: World) -> None:
         """What a member holds as committed is what was decided; the hash chain vouches for all before."""
-        for node, member in members(world).items():
+        for node, member in touched(world).items():
             seen = member.last_index, member.commit_index
             if self._seen.get(node) != seen:
                 self._seen[node] = seen
@@ -70,7 +70,7 @@ class LogsMatch:
         world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
-        for node, member in members(world).items():
+        for node, member in touched(world).items():
             walked = self._walked[node]
             del walked[member.last_index + 1 :]
             index = member.last_index
@@ -100,7 +100,7 @@ class CommitGrows:
         world.on_event.append(self.event)
 
     def watch(self, world: World) -> None:
-        for node, member in members(world).items():
+        for node, member in touched(world).items():
             disk, commit = self._commit.get(node, (None, 0))
             if disk is world.hosts[node].disk and member.commit_index < commit:
                 raise Violation("I4", f"commit went from {commit} to {member.commit_index}")
@@ -162,7 +162,7 @@ class LeaseHolds:
             self._check(world, source, "speaks")
 
     def event(self, world: World, node: Node, event: Any) -> None:
-        member = members(world).get(node)
+        member = member_at(world, node)
         if isinstance(event, Committed) and member is not None and member.role is Role.COORDINATOR:
             self._check(world, node, f"decides {event.index}")
 
@@ -180,7 +180,7 @@ class Certified:
         world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
-        member = members(world).get(node)
+        member = member_at(world, node)
         if not isinstance(event, Elected) or member is None or member.term != event.term:
             return
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in member.certificate]
@@ -209,7 +209,8 @@ def _check_holds(member: Election, index: int, frame: bytes, who: str) -> None:
 
 
 def _check_saved_entry(world: World, node: Node, index: int) -> None:
-    member = members(world)[node]
+    member = member_at(world, node)
+    assert member is not None
     row = world.hosts[node].disk.get(f"decision/{TEAM.hex()}", index.to_bytes(8, "big"))
     if index and (row is None or row != _held(member, index).frame):
         raise Violation("I5", f"entry {index} is acknowledged before it is saved")

@@ -7,7 +7,6 @@ outside world is counted in `effects` under their idempotency key.
 """
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +14,13 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now, Rows
+from ioa_p2p.errors import UsageError
 from ioa_p2p.mind.rules import next_step, wants
 from ioa_p2p.steps import FoundAgent
 from ioa_p2p.team.events import (
     CancelTask,
-    Concluded,
     Launch,
+    LaunchFailed,
     LinkPeer,
     Offer,
     PlanStep,
@@ -29,19 +29,20 @@ from ioa_p2p.team.events import (
     StartTask,
     TaskDone,
     TaskProgress,
+    WorkerDied,
 )
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.team import Team
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
 from ioa_p2p.wire.records import Card, Skill
-from ioa_p2p.wire.team import Member, SkillBrief
+from ioa_p2p.wire.team import Member, SkillBrief, TaskSpec
 from tests.mind.market import ANALYST, CHARTER, DEVICE, GOAL, WRITER
-from tests.sim.world import Weather, World
+from tests.sim.world import World
 
 NETWORK = network_id("test")
 TEAM = b"job team 16 B..."
-DEFAULT = {
+CAST: dict[str, tuple[Skill, ...]] = {
     "asker": (),
     "device-1": (DEVICE,),
     "device-2": (DEVICE,),
@@ -52,46 +53,59 @@ DEFAULT = {
 }
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
-    """One run of a task at a node's life."""
+    """One run of a task in one life of a node. told: its result was taken by the node."""
 
     node: bytes
     life: int
-    started_s: float
     start: StartTask
     over: bool = False
+    told: bool = False
+
+    @property
+    def spec(self) -> TaskSpec:
+        return self.start.spec
 
 
 @dataclass
 class Jobs:
     """Nodes with agents; the first one launches. machine: the class to make them of; a mutant goes here.
 
-    run_s: how long a run takes, by skill name or for all. silent: nodes whose worker never says a word.
+    run_s: how long runs take. dies: whether a run ends with the death of its worker process.
     """
 
     seed: int
-    agents: dict[str, tuple[Skill, ...]] = field(default_factory=lambda: dict(DEFAULT))
+    agents: dict[str, tuple[Skill, ...]] = field(default_factory=lambda: dict(CAST))
     goal: str = GOAL
-    weather: Weather = field(default_factory=Weather)
     machine: Callable[..., Teams] = Teams
     policy: Policy = field(default_factory=lambda: Policy(goal_s=300))
-    run_s: dict[str, float] = field(default_factory=dict)
-    silent: set[bytes] = field(default_factory=set)
-    stubborn: set[bytes] = field(default_factory=set)
-    effects: Counter[bytes] = field(default_factory=Counter)
+    run_s: Callable[[TaskSpec], float] = lambda spec: 2.0
+    dies: Callable[[TaskSpec], bool] = lambda spec: False
+    repeats_plans: bool = False
+    effects: list[Run] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.world = World(self.seed, self.weather)
+        self.world = World(self.seed)
         self.world.on_event.append(self._on_event)
         self.keys = {name: NodeKey(bytes([number + 1]) * 32) for number, name in enumerate(self.agents)}
         self.names = {key.node: name for name, key in self.keys.items()}
+
+    def start(self) -> None:
         for node in self.names:
             self.world.add(node, self._make)
             self.offer(node)
 
     # -- building
+
+    @property
+    def nodes(self) -> list[bytes]:
+        return list(self.names)
+
+    @property
+    def asker(self) -> bytes:
+        return self.nodes[0]
 
     def node(self, name: str) -> bytes:
         return self.keys[name].node
@@ -108,24 +122,41 @@ class Jobs:
     def offer(self, node: bytes) -> None:
         self.world.command(node, Offer((self.member(node),) if self.agents[self.names[node]] else ()))
 
+    def launch(self) -> None:
+        """The same launch whenever it is called."""
+        found = [
+            FoundAgent(self.node(name), Card(name, skills=skills)) for name, skills in self.agents.items() if skills
+        ]
+        roles = wants(self.goal, found).roles
+        self.world.command(self.asker, Launch(TEAM, self.goal, self.member(self.asker), roles, self.policy))
+
+    # -- processes come and go
+
+    def crash(self, node: bytes) -> None:
+        self.world.crash(node)
+        self.notice(node, up=False)
+
     def restart(self, node: bytes) -> None:
         self.world.restart(node)
         self.offer(node)
+        self.notice(node, up=True)
 
-    def kill(self, node: bytes) -> None:
-        """Its process is gone: the others lose their link to it."""
-        self.world.crash(node)
-        for other in self.names:
+    def notice(self, node: bytes, *, up: bool) -> None:
+        """The others see their link to it come or go."""
+        for other in self.nodes:
             if other != node:
-                self.world.after(0.01, partial(self.world.command, other, LinkPeer(node, up=False)))
+                self.world.after(0.02, partial(self.tell, other, LinkPeer(node, up)))
 
-    def launch(self) -> None:
-        asker = next(iter(self.names))
-        found = [
-            FoundAgent(node, Card(name, skills=self.agents[name])) for node, name in self.names.items() if node != asker
-        ]
-        roles = wants(self.goal, found).roles
-        self.world.command(asker, Launch(TEAM, self.goal, self.member(asker), roles, self.policy))
+    def tell(self, node: bytes, command: Any) -> None:
+        """A command; a stopped process takes it when it runs again."""
+        if self.world.hosts[node].frozen:
+            self.world.after(0.5, lambda: self.tell(node, command))
+            return
+        try:
+            self.world.command(node, command)
+        except UsageError as fault:
+            if fault.code != "no-such-team":
+                raise
 
     # -- what the nodes around the machines do
 
@@ -133,39 +164,43 @@ class Jobs:
         match event:
             case PlanWanted(view):
                 answer = PlanStep(view.team, view.version, next_step(view))
-                world.after(0.05, lambda: world.command(node, answer))
+                world.after(0.05, lambda: self.tell(node, answer))
+                for later in range(20 if self.repeats_plans else 0):
+                    world.after(0.13 + 0.17 * later, lambda: self.tell(node, answer))
             case StartTask():
-                self._start(node, event)
+                self._begin(node, event)
             case CancelTask():
                 for run in self.runs:
-                    if (run.node, run.start.spec.id, run.start.spec.attempt) == (node, event.task, event.attempt):
-                        run.over = run.node not in self.stubborn
+                    if (run.node, run.spec.id, run.spec.attempt) == (node, event.task, event.attempt):
+                        run.over = True
             case _:
                 pass
 
-    def _start(self, node: bytes, event: StartTask) -> None:
-        run = Run(node, self.world.hosts[node].life, self.world.time_s, event)
+    def _begin(self, node: bytes, event: StartTask) -> None:
+        run = Run(node, self.world.hosts[node].life, event)
         self.runs.append(run)
-        if node in self.silent:
-            return
-        spec = event.spec
-        long_s = self.run_s.get(spec.skill, self.run_s.get("", 2.0))
-        self.world.after(0.1, lambda: self._tell(run, TaskProgress(event.team, spec.id, spec.attempt, 0.1)))
+        spec, long_s = event.spec, self.run_s(event.spec)
+        self.world.after(0.1, lambda: self._report(run, TaskProgress(event.team, spec.id, spec.attempt, 0.1)))
         self.world.after(long_s, lambda: self._end(run))
 
     def _end(self, run: Run) -> None:
         if run.over or self.world.hosts[run.node].life != run.life:
             return
-        spec = run.start.spec
-        self.effects[spec.key] += 1
+        spec = run.spec
+        if self.dies(spec):
+            self._report(run, WorkerDied(run.start.team, spec.id, spec.attempt))
+            run.over = True
+            return
+        self.effects.append(run)
         skill = next(skill for skill in self.agents[spec.agent] if skill.name == spec.skill)
-        outputs = codec.encode(dict.fromkeys(skill.outputs, self.names[run.node]))
-        self._tell(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), f"{spec.skill} by {spec.agent}"))
+        outputs = codec.encode(dict.fromkeys(skill.outputs, spec.agent))
+        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), f"{spec.skill} by {spec.agent}"))
+        run.told = not self.world.hosts[run.node].frozen and self.world.hosts[run.node].life == run.life
         run.over = True
 
-    def _tell(self, run: Run, command: TaskProgress | TaskDone) -> None:
+    def _report(self, run: Run, command: TaskProgress | TaskDone | WorkerDied) -> None:
         if not run.over and self.world.hosts[run.node].life == run.life:
-            self.world.command(run.node, command)
+            self.tell(run.node, command)
 
     # -- looking
 
@@ -184,11 +219,14 @@ class Jobs:
     def told(self, kind: type[Any], node: bytes | None = None) -> list[Any]:
         return [event for _, at, event in self.world.events if isinstance(event, kind) and node in (None, at)]
 
-    def concluded(self) -> bool:
-        """Everybody who lives knows the end."""
-        alive = [node for node, host in self.world.hosts.items() if host.machine is not None]
-        teams = self.teams()
-        return all(node in teams and teams[node].state.conclusion is not None for node in alive)
+    def settled(self) -> bool:
+        """The team came to its end, or the launch to its."""
+        return self.concluded() or (not self.teams() and bool(self.told(LaunchFailed)))
 
-    def ends(self) -> list[Concluded]:
-        return self.told(Concluded)
+    def concluded(self) -> bool:
+        """Every member that lives knows the end."""
+        teams = self.teams()
+        voters = {voter for team in teams.values() for voter in team.state.roster.voters}
+        alive = [node for node in voters if self.world.hosts[node].machine is not None]
+        ends = [team.state.conclusion for team in teams.values()]
+        return bool(alive) and len(ends) == len(alive) and None not in ends

@@ -14,7 +14,7 @@ from tests.sim.world import World
 
 
 class Violation(AssertionError):  # noqa: N818 - the word of the field
-    """An invariant did not hold. `rule` is its name in TEAMS.md ("I1", "L1")."""
+    """An invariant did not hold. `rule` is its name in docs/invariants.md ("I1", "L1")."""
 
     def __init__(self, rule: str, what: str) -> None:
         super().__init__(f"{rule}: {what}")

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now, Rows
@@ -66,7 +67,18 @@ class Cast:
 
 def members(world: World) -> dict[bytes, Election]:
     """The elections that run now, by node."""
-    return {node: host.machine for node, host in world.hosts.items() if isinstance(host.machine, Election)}
+    return {node: member for node in world.hosts if (member := member_at(world, node))}
+
+
+def touched(world: World) -> dict[bytes, Election]:
+    """Those that did something in the last happening."""
+    return {node: member for node in world.touched if (member := member_at(world, node))}
+
+
+def member_at(world: World, node: Any) -> Election | None:
+    """None while it is crashed."""
+    machine = world.hosts[node].machine
+    return machine if isinstance(machine, Election) else None
 
 
 def coordinator(world: World) -> Election | None:

@@ -5,7 +5,8 @@
                           └────────────────────────────────────────┘
 
 One seed gives one run, to the byte: `trace` is a hash over everything that happened. After every happening
-each `watch` function is called with the world; a checker raises AssertionError.
+each `watch` function is called with the world, whose `touched` names the hosts that did something since the last
+time; a checker raises AssertionError.
 """
 
 import hashlib
@@ -69,6 +70,7 @@ class World:
         self.hosts: dict[Address, Host] = {}
         self.events: list[tuple[float, Address, Any]] = []
         self.faults: dict[str, int] = {}
+        self.touched: dict[Address, None] = {}
         self.watch: list[Callable[[World], None]] = []
         self.on_event: list[Callable[[World, Address, Any], None]] = []
         self.on_send: list[Callable[[World, Address, Address, Any], None]] = []
@@ -161,6 +163,7 @@ class World:
             do()
             for check in self.watch:
                 check(self)
+            self.touched.clear()
             if until is not None and until():
                 return True
         self.time_s = end
@@ -179,6 +182,7 @@ class World:
 
     def _carry_out(self, host: Host, effects: list[Effect]) -> None:
         """Saves first, then sends, timers, events: as the real driver does."""
+        self.touched[host.address] = None
         saves = [effect for effect in effects if isinstance(effect, Save)]
         if saves and self.weather.power_loss and self._power_fails(host, saves):
             return

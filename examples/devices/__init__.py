@@ -1,0 +1,1 @@
+"""The agents of the demo: real ones, each a file and a table."""

@@ -1,0 +1,34 @@
+"""What a running node can tell of its own health: named checks, each with its fix."""
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ioa_p2p.node.node import Node
+
+DISK_FREE_BYTES_MIN = 100 * 1024 * 1024
+
+
+def run(node: "Node") -> list[dict[str, Any]]:
+    """`name, ok, detail, hint` each; the hint is empty where all is well."""
+    free = shutil.disk_usage(node.config.home.data_folder).free
+    ready = node.ready.is_set()
+    contacts = len(node.dht.contacts)
+    alone = "add a seed to config.toml: `ioa-p2p id` on another node prints its line"
+    refusal = f"{node.health}" if node.health else "writes are durable"
+    return [
+        _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
+        _check("peers", contacts > 0, f"{contacts} DHT contacts, {len(node.links.peers)} links", alone),
+        _check("seeds", bool(node.config.seeds) or contacts > 0, f"{len(node.config.seeds)} configured", alone),
+        _check("reachable", node.reachable, "strangers reach us" if node.reachable else "strangers do not reach us",
+               "open the UDP and TCP port in the firewall; until then the node is a client"),
+        _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
+        _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),
+        _check("key", not node.alarms, node.alarms[-1] if node.alarms else "no clone heard of",
+               "a key lives on one device: stop the other node, or make it a new key"),
+        *(_check(f"agent {name}", False, str(fault), fault.hint) for name, fault in node.agents.failures.items()),
+    ]  # fmt: skip
+
+
+def _check(name: str, ok: bool, detail: str, hint: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail, "hint": "" if ok else hint}

@@ -1,0 +1,89 @@
+"""From a goal to a team: ask the planner what is needed, search until it is found, launch.
+
+    goal ── planner.wants ──> index keys ──> search ──> cards ──> wants again ... ──> roles ──> Launch
+
+The launch is journaled by the team machine; from then on the team lives without us.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+from ioa_p2p.mind.planner import Planner
+from ioa_p2p.node import telling
+from ioa_p2p.node.finder import Hit, Search
+from ioa_p2p.node.runtime import Driver
+from ioa_p2p.node.story import Stories, Story
+from ioa_p2p.steps import Wants
+from ioa_p2p.team.events import Launch, LaunchFailed, Policy
+from ioa_p2p.wire.ids import node_text
+from ioa_p2p.wire.team import Member
+
+ROUNDS_MAX = 6  # searches before a goal; each may name types that only its finds revealed
+GOAL_S_MIN = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Goals:
+    """new_search: makes a search that tells its hits. me: our own member entry, as of now."""
+
+    def __init__(
+        self,
+        teams: Driver,
+        planner: Planner,
+        stories: Stories,
+        new_search: Callable[[Callable[[Hit], None]], Search],
+        me: Callable[[], Member],
+        leaders: Callable[[], frozenset[bytes]],
+    ) -> None:
+        self._teams = teams
+        self._planner = planner
+        self._stories = stories
+        self._new_search = new_search
+        self._me = me
+        self._leaders = leaders
+
+    def begin(self, goal: str) -> Story:
+        """A new team's story; `pursue` does the work."""
+        story = self._stories.of(secrets.token_bytes(16), goal)
+        story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
+        return story
+
+    async def pursue(self, story: Story, goal_s: float) -> None:
+        """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
+        search = self._new_search(lambda hit: story.tell(_found_event(hit)))
+        for hit in list(search.hits.values()):
+            story.tell(_found_event(hit))
+        try:
+            wants = await self._wants(story.goal, search)
+        except Exception as fault:  # a planner may be a stranger's model: the goal ends with a reason
+            log.exception("planning for a goal failed")
+            self._give_up(story, f"the planner failed: {type(fault).__name__}: {fault}")
+            return
+        if not wants.roles:
+            lacking = f" Missing: {', '.join(wants.missing)}." if wants.missing else ""
+            self._give_up(story, f"Nobody was found whose skills lead to this goal.{lacking}")
+            return
+        policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders())
+        self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
+
+    async def _wants(self, goal: str, search: Search) -> Wants:
+        wants = await self._planner.wants(goal, (), search.searched)
+        for _ in range(ROUNDS_MAX):
+            await search.widen(wants.queries)
+            found = [hit.found for hit in search.hits.values()]
+            wants = await self._planner.wants(goal, found, search.searched)
+            if search.searched.issuperset(wants.queries):
+                break
+        return wants
+
+    def _give_up(self, story: Story, why: str) -> None:
+        result = telling.failed_launch(LaunchFailed(story.team, why), time.time() - story.started)
+        story.end(result)
+
+
+def _found_event(hit: Hit) -> dict[str, object]:
+    skills = [skill.name for skill in hit.card.skills]
+    return {"kind": "found", "agent": hit.record.agent, "node": node_text(hit.record.node), "skills": skills}

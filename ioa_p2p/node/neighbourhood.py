@@ -1,0 +1,97 @@
+"""Which links the node wants: those of its teams, those of a search, and a few DHT neighbours for company.
+
+    want(node, why) ──> links.connect            the last `why` gone ──> links.forget
+
+A node's link listens on the TCP port of the same number as its DHT's UDP port unless its record says otherwise,
+so a DHT contact alone is enough to dial.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ioa_p2p.net.ports import LinkDown, Links, LinkUp
+from ioa_p2p.wire.dht import Contact
+from ioa_p2p.wire.link import Hello
+
+NEIGHBOURS = 9  # directory neighbours kept linked; more cost memory, fewer see less
+LOOK_S = 5.0  # how often neighbours are chosen anew
+SEARCH_S = 60.0  # how long a link made by a search is kept for what follows
+
+
+class Neighbourhood:
+    """`contacts`: the DHT's good peers, best first. Feed link events to `on_link`."""
+
+    def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]]) -> None:
+        self.hellos: dict[bytes, tuple[Hello, str, bool]] = {}
+        self._links = links
+        self._contacts = contacts
+        self._wants: dict[bytes, set[str]] = {}
+        self._risen: dict[bytes, asyncio.Event] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep())
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def want(self, node: bytes, addresses: Sequence[str], why: str) -> None:
+        self._wants.setdefault(node, set()).add(why)
+        self._links.connect(node, addresses)
+
+    def drop(self, node: bytes, why: str) -> None:
+        wants = self._wants.get(node, set())
+        wants.discard(why)
+        if not wants and self._wants.pop(node, None) is not None:
+            self._links.forget(node)
+
+    def drop_all(self, why: str) -> None:
+        """A team is over: its links may go unless something else wants them."""
+        for node in [node for node, wants in self._wants.items() if why in wants]:
+            self.drop(node, why)
+
+    async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
+        """Whether a link stands within `wait_s`; one that is made for this is kept for a minute."""
+        if node in self._links.peers:
+            return True
+        self.want(node, addresses, "search")
+        asyncio.get_running_loop().call_later(SEARCH_S, self.drop, node, "search")
+        risen = self._risen.setdefault(node, asyncio.Event())
+        try:
+            async with asyncio.timeout(wait_s):
+                await risen.wait()
+        except TimeoutError:
+            self._risen.pop(node, None)
+            return node in self._links.peers
+        return True
+
+    def on_link(self, event: LinkUp | LinkDown) -> None:
+        if isinstance(event, LinkUp):
+            self.hellos[event.peer] = (event.hello, event.address, event.outbound)
+            risen = self._risen.pop(event.peer, None)
+            if risen is not None:
+                risen.set()
+        else:
+            self.hellos.pop(event.peer, None)
+
+    async def _keep(self) -> None:
+        """Keep links to a few contacts; who is neither linked nor known to the DHT any more is let go."""
+        while True:
+            self._choose()
+            await asyncio.sleep(LOOK_S)
+
+    def _choose(self) -> None:
+        contacts = {contact.key: contact for contact in self._contacts()}
+        chosen = [node for node, wants in self._wants.items() if "neighbour" in wants]
+        for node in chosen:
+            if node not in contacts and node not in self._links.peers:
+                self.drop(node, "neighbour")
+        room = NEIGHBOURS - len(chosen)
+        for contact in [one for node, one in contacts.items() if node not in chosen][: max(0, room)]:
+            self.want(contact.key, (link_address(contact.host, contact.port),), "neighbour")
+
+
+def link_address(host: str, port: int) -> str:
+    """The multiaddr text of a link that listens where the DHT does."""
+    return f"/ip{6 if ':' in host else 4}/{host}/tcp/{port}"

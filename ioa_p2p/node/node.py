@@ -1,0 +1,331 @@
+"""One node: opens everything, wires it, closes it in order.
+
+async with Node(config) as node: await node.run_until_stopped()
+
+UDP ──┐                      ┌── dht machine ──── Directory ── Finder, publishing
+      ├── Switch ── Driver ──┼── gossip machine ─ Blobs, channels
+links ┘                      └── teams machine ── Teamwork ── Jobs ── agents
+                                                    └── Goals <── control socket <── command line
+"""
+
+import asyncio
+import logging
+import random
+import socket
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+from ioa_p2p import __version__
+from ioa_p2p.adapters import registry
+from ioa_p2p.crypto.box import Boxes
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.dht import commands as dht_commands
+from ioa_p2p.dht import events as dht_events
+from ioa_p2p.dht.machine import DhtMachine
+from ioa_p2p.effects import Rows
+from ioa_p2p.errors import NetError, StorageError
+from ioa_p2p.gossip.machine import GossipMachine
+from ioa_p2p.mind.rules import Rules
+from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
+from ioa_p2p.net.udp import UdpDatagrams
+from ioa_p2p.node import clock, verbs
+from ioa_p2p.node.blobs import Blobs
+from ioa_p2p.node.config import Config, Seed
+from ioa_p2p.node.control import ControlServer
+from ioa_p2p.node.directory import Directory
+from ioa_p2p.node.finder import Hit, Search
+from ioa_p2p.node.goals import Goals
+from ioa_p2p.node.jobs import Jobs
+from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.roster import Offers
+from ioa_p2p.node.runtime import Committer, Driver
+from ioa_p2p.node.story import Stories, Story
+from ioa_p2p.node.switch import Switch
+from ioa_p2p.node.teamwork import Teamwork
+from ioa_p2p.storage.base import Storage
+from ioa_p2p.storage.sqlite import SqliteStorage
+from ioa_p2p.team import tasks, timing
+from ioa_p2p.team.machine import Teams
+from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.dht import Contact
+from ioa_p2p.wire.link import VERSION, Hello
+from ioa_p2p.wire.records import AgentRecord, Card
+
+PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
+RESOLVE_S = 60.0  # how often seeds that are names are looked up again
+FEATURES = ("team/1", "blob/1")
+PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
+
+log = logging.getLogger(__name__)
+
+
+class Node:
+    """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests)."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        storage: Storage | None = None,
+        datagrams: Datagrams | None = None,
+        links: Links | None = None,
+    ) -> None:
+        self.config = config
+        self.started = time.time()
+        self.ready = asyncio.Event()
+        self.reachable = True
+        self.health: StorageError | None = None
+        self.alarms: list[str] = []
+        self.stories = Stories()
+        self.stopping = asyncio.Event()
+        self.publish_news = asyncio.Event()
+        self.published: dict[str, dht_events.Published | dht_events.Queued] = {}
+        self._parts = (storage, datagrams, links)
+        self._stack = AsyncExitStack()
+        self._pursuits: set[asyncio.Task[None]] = set()
+
+    # -- life
+
+    async def __aenter__(self) -> "Node":
+        """Raises UsageError, StorageError or NetError with a hint; whatever was opened is closed again."""
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def run_until_stopped(self) -> None:
+        await self.stopping.wait()
+
+    async def _open(self) -> None:
+        config = self.config
+        self._stack.enter_context(config.home.lock())
+        self.key = NodeKey(config.home.read_key())
+        self.network = ids.network_id(config.mesh)
+        self.storage = self._parts[0] or SqliteStorage(config.home.database)
+        self._stack.callback(self.storage.close)
+        self.committer = Committer(self.storage, self._on_health)
+        self._stack.push_async_callback(self.committer.aclose)
+        await self._start_agents()
+        await self._open_net()
+        self._start_machines()
+        await self._stack.enter_async_context(ControlServer(config.home.socket, verbs.handlers(self)))
+        self._join()
+
+    async def _start_agents(self) -> None:
+        tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
+        self.agents = await registry.start_all(tables)
+        for name, fault in self.agents.failures.items():
+            log.error("agent %s did not come up: %s (%s)", name, fault, fault.hint)
+        for adapter in self.agents.adapters.values():
+            self._stack.push_async_callback(adapter.aclose)
+
+    # -- the net
+
+    async def _open_net(self) -> None:
+        """UDP and TCP on one port number, unless told otherwise. Machines are made first: bytes come at once."""
+        for attempt in range(PORT_TRIES):
+            datagrams = self._parts[1] or UdpDatagrams(self.config.dht_host, self.config.dht_port)
+            await datagrams.open(lambda batch: self.switch.on_datagrams(batch))
+            try:
+                links = self._parts[2] or self._links(datagrams.endpoint.port)
+                self._build(datagrams, links)
+                await links.open(self.switch.on_events)
+            except NetError:
+                await datagrams.aclose()
+                if self.config.dht_port or self.config.link_port or attempt + 1 == PORT_TRIES:
+                    raise
+                continue
+            self._stack.push_async_callback(datagrams.aclose)
+            self._stack.push_async_callback(links.aclose)
+            return
+
+    def _links(self, port: int) -> Links:
+        from ioa_p2p.net.libp2p import Libp2pLinks  # only here: tests over memory need no libp2p
+
+        hello = Hello(VERSION, self.network, self.boot, f"ioa-p2p {__version__}", FEATURES)
+        link_port = self.config.link_port or port
+        return Libp2pLinks(self.key.seed, hello, random.Random(), self.config.link_host, link_port)
+
+    def _build(self, datagrams: Datagrams, links: Links) -> None:
+        """Machines, their drivers, and everything that listens to them."""
+        self.datagrams, self.links = datagrams, links
+        self.switch = Switch(Boxes(self.key, self.network), datagrams, links)
+        self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
+        self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
+        allowed = frozenset({self.key.node, *self.config.allow})
+        profile = self.config.profile
+        self.teams = Teams(
+            self.key,
+            self.network,
+            self.rows,
+            random.Random(),
+            lambda: allowed,
+            PROFILES[profile],
+            timing.PROFILES[profile],
+        )
+        driver = partial(Driver, committer=self.committer, clock=clock.now)
+        self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)
+        self.gossip_driver = driver(self.gossip, send=self.switch.send_gossip, emit=self._on_gossip)
+        self.teams_driver = driver(self.teams, send=self.switch.send_teams, emit=self._on_teams)
+        self.switch.plug(self.dht_driver, self.gossip_driver, self.teams_driver)
+        self.switch.on_link.append(self._on_link)
+        self._build_services()
+
+    def _build_services(self) -> None:
+        self.directory = Directory(self.dht, self.dht_driver)
+        self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
+        self.blobs = Blobs(self.gossip_driver, self.rows)
+        self.offers = Offers(self.key.node, self.agents.cards, self.config)
+        planner = Rules()
+        self.teamwork = Teamwork(
+            self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
+            self.stories, self.agents.cards, self.config.home.reports,
+        )  # fmt: skip
+        self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.offers.concurrency, self._offer)
+        self.teamwork.jobs = self.jobs
+        leaders = frozenset(self.config.allow)
+        self.goals = Goals(
+            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.links.addresses),
+            lambda: leaders,
+        )  # fmt: skip
+
+    def _start_machines(self) -> None:
+        for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
+            self._stack.callback(driver.close)
+        self._stack.push_async_callback(self.teamwork.aclose)
+        self._offer()
+        for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
+            driver.start()
+        self.neighbourhood.start()
+        self._stack.callback(self.neighbourhood.close)
+
+    def _join(self) -> None:
+        for name in self.agents.cards:
+            self.publish(name)
+        resolving = asyncio.create_task(self._keep_seeds())
+        self._stack.callback(resolving.cancel)
+
+    async def _keep_seeds(self) -> None:
+        """Join by all seeds; names are looked up again now and then, for addresses change."""
+        known: tuple[Contact, ...] | None = None
+        while True:
+            contacts = tuple([one for seed in self.config.seeds for one in await _resolve(seed)])
+            if contacts != known:
+                self.dht_driver.command(dht_commands.Join(contacts))
+                known = contacts
+            await asyncio.sleep(RESOLVE_S)
+
+    # -- what others may ask of the node
+
+    @property
+    def boot(self) -> int:
+        """This start's boot id: unix ms."""
+        return int(self.started * 1_000)
+
+    @property
+    def rows(self) -> Rows:
+        return lambda space: list(self.storage.scan(space))
+
+    @property
+    def seed(self) -> Contact:
+        """The line others join by."""
+        endpoint = self.datagrams.endpoint
+        return Contact(self.key.node, endpoint.host, endpoint.port)
+
+    def publish(self, agent: str) -> None:
+        """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
+        card = self.agents.cards[agent]
+        addresses = self.links.addresses[: limits.RECORD_ADDRESSES_MAX]
+        self.dht_driver.command(dht_commands.Publish(card, addresses, "", FEATURES, (), self.config.ttl_s))
+
+    def new_search(self, on_hit: Callable[[Hit], None] = lambda _: None) -> Search:
+        return Search(self.directory, self.neighbourhood, self._own(), on_hit)
+
+    def ask(self, goal: str, goal_s: float) -> Story:
+        """Begin a goal; it lives on whether or not anybody follows its story."""
+        story = self.goals.begin(goal)
+        pursuit = asyncio.create_task(self.goals.pursue(story, goal_s))
+        self._pursuits.add(pursuit)
+        pursuit.add_done_callback(self._pursuits.discard)
+        return story
+
+    def give_up(self, story: Story, outcome: str) -> None:
+        """End a goal that has no team yet."""
+        story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
+
+    def _own(self) -> list[tuple[AgentRecord, Card]]:
+        """Our own records and cards."""
+        records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
+        return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
+
+    def _offer(self) -> None:
+        """Tell the team machine which of our agents may be called, and how busy they are."""
+        self.teams_driver.command(self.offers.offer(self.links.addresses, self.jobs.load))
+
+    # -- events
+
+    def _on_link(self, event: LinkUp | LinkDown) -> None:
+        self.neighbourhood.on_link(event)
+        word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
+        log.debug("link to %s is %s", ids.node_short(event.peer), word)
+
+    def _on_dht(self, event: Any) -> None:
+        if self.directory.on_event(event):
+            return
+        match event:
+            case dht_events.Ready(peers, reachable, _):
+                self.reachable = reachable
+                self.ready.set()
+                log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
+            case dht_events.Published(agent, _, confirmed, holders, _, cut):
+                self.published[agent] = event
+                self.publish_news.set()
+                log.info(
+                    "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)
+                )
+            case dht_events.Queued(agent, reason):
+                self.published[agent] = event
+                self.publish_news.set()
+                log.info("publishing %s waits: %s", agent, reason)
+            case dht_events.CloneAlarm(node, agent, seq):
+                self._alarm(
+                    f"two different records of {agent}@{ids.node_short(node)} claim number {seq}: a cloned key?"
+                )
+            case _:
+                pass
+
+    def _on_gossip(self, event: Any) -> None:
+        if not self.blobs.on_event(event):
+            log.debug("channel: %s", type(event).__name__)
+
+    def _on_teams(self, event: Any) -> None:
+        self.teamwork.on_event(event)
+
+    def _on_health(self, fault: StorageError | None) -> None:
+        if (self.health is None) != (fault is None):
+            log.error("the disk refuses: %s; nothing is sent until it works", fault) if fault else log.info(
+                "disk works"
+            )
+        self.health = fault
+
+    def _alarm(self, text: str) -> None:
+        log.warning(text)
+        self.alarms = [*self.alarms[-99:], text]
+
+
+async def _resolve(seed: Seed) -> list[Contact]:
+    """The seed's contacts: its literal address, or what its name resolves to now."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(seed.host, seed.port, type=socket.SOCK_DGRAM)
+    except OSError as fault:
+        log.warning("seed %s: %s", seed.host, fault)
+        return []
+    return [Contact(seed.node, str(address[0]), int(address[1])) for *_, address in found]

@@ -1,0 +1,53 @@
+"""How this node's agents stand in teams: what a call may ask for, and what a roster says of them."""
+
+from collections.abc import Mapping, Sequence
+
+from ioa_p2p.node.config import Config
+from ioa_p2p.team.events import Offer
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.team import Member, SkillBrief
+
+LAUNCHER = "asker"
+"""The launcher's name in a roster when it has no agent of its own."""
+
+BUSY_S = 5  # until there may be room, told with a full load
+
+
+class Offers:
+    """cards: of our agents, by name."""
+
+    def __init__(self, node: bytes, cards: Mapping[str, Card], config: Config) -> None:
+        self._node = node
+        self._cards = cards
+        self._may_coordinate, self._rank = config.may_coordinate, config.rank
+        self.concurrency = {name: int(agent.options.get("concurrency", 1)) for name, agent in config.agents.items()}
+
+    def offer(self, addresses: Sequence[str], load: Mapping[str, int]) -> Offer:
+        """load: agent -> jobs that run or wait; told as 0..255 of what all agents could hold."""
+        room = sum(self.concurrency.get(name, 1) + limits.AGENT_QUEUE_MAX for name in self._cards)
+        share = min(255, 255 * sum(load.values()) // room) if room else 0
+        members = tuple(self._member(card, addresses) for card in self._cards.values())
+        return Offer(members, share, BUSY_S if share == 255 else 0)
+
+    def me(self, addresses: Sequence[str]) -> Member:
+        """The launcher's own entry: an agent of its own if it has one, so that it may work too."""
+        for card in self._cards.values():
+            return self._member(card, addresses)
+        reachable = tuple(addresses)[: limits.RECORD_ADDRESSES_MAX]
+        return Member(self._node, LAUNCHER, (), reachable, self._may_coordinate, self._rank)
+
+    def _member(self, card: Card, addresses: Sequence[str]) -> Member:
+        skills = tuple(
+            SkillBrief(one.name, one.inputs, one.outputs, one.effect, one.description[: limits.BRIEF_CHARS_MAX])
+            for one in card.skills[: limits.RECORD_SKILLS_MAX]
+        )
+        return Member(
+            self._node,
+            card.name,
+            skills,
+            tuple(addresses)[: limits.RECORD_ADDRESSES_MAX],
+            self._may_coordinate,
+            self._rank,
+            description=card.description[: limits.BRIEF_CHARS_MAX],
+        )

@@ -1,0 +1,195 @@
+"""What the node makes of its teams' events: links, channel, planner, jobs, and the story people read.
+
+Connect ──> neighbourhood      TeamFormed, LineSaid ──> channel      PlanWanted ──> planner ──> PlanStep
+StartTask, CancelTask ──> jobs      Concluded ──> the launcher fetches the answer's files ──> story ends
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ioa_p2p.adapters.base import Attachment
+from ioa_p2p.errors import IoaError, PeerError
+from ioa_p2p.gossip import commands as gossip
+from ioa_p2p.mind.planner import Planner
+from ioa_p2p.node import reports, telling
+from ioa_p2p.node.blobs import Blobs
+from ioa_p2p.node.jobs import Jobs
+from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.runtime import Driver
+from ioa_p2p.node.story import Stories, Story
+from ioa_p2p.steps import Step, View
+from ioa_p2p.team import events
+from ioa_p2p.team.machine import Teams
+from ioa_p2p.wire import codec
+from ioa_p2p.wire.records import Card
+
+PLAN_S = 60.0  # a planner that takes longer has failed; the coordinator asks again or concludes
+LEAVE_S = 120.0  # a concluded team's channel and links stay so long, for those who still fetch files
+
+log = logging.getLogger(__name__)
+
+
+class Teamwork:
+    """Feed every event of the team machine to `on_event`. `cards`: of our agents, by name."""
+
+    def __init__(
+        self,
+        node: bytes,
+        machine: Teams,
+        teams: Driver,
+        channel: Driver,
+        neighbourhood: Neighbourhood,
+        planner: Planner,
+        blobs: Blobs,
+        stories: Stories,
+        cards: Mapping[str, Card],
+        reports_folder: Path,
+    ) -> None:
+        self.jobs: Jobs
+        self._node = node
+        self._machine = machine
+        self._teams = teams
+        self._channel = channel
+        self._neighbourhood = neighbourhood
+        self._planner = planner
+        self._blobs = blobs
+        self._stories = stories
+        self._cards = cards
+        self._reports = reports_folder
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._on: dict[type[Any], Callable[[Any], None]] = {
+            events.Connect: self._connect,
+            events.BidHeard: lambda event: self._story(event.team).tell(telling.bid(event)),
+            events.LaunchFailed: self._launch_failed,
+            events.TeamFormed: self._formed,
+            events.Elected: self._elected,
+            events.PhaseChanged: lambda event: self._story(event.team).tell(telling.phase(event)),
+            events.LineSaid: self._line_said,
+            events.TurnMine: self._my_turn,
+            events.TaskChanged: lambda event: self._story(event.team).tell(telling.task(event)),
+            events.PlanWanted: lambda event: self._spawn(self._plan(event.view)),
+            events.PlanRefused: lambda event: log.warning("a plan step was refused: %s", event.reason),
+            events.StartTask: lambda event: self.jobs.start(event),
+            events.CancelTask: lambda event: self.jobs.cancel(event),
+            events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
+            events.Concluded: self._concluded,
+        }
+
+    def on_event(self, event: Any) -> None:
+        handle = self._on.get(event.__class__)
+        if handle is not None:
+            handle(event)
+
+    async def aclose(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.jobs.aclose()
+
+    # -- forming and leading
+
+    def _connect(self, event: events.Connect) -> None:
+        self._neighbourhood.want(event.node, event.addresses, "team")
+
+    def _launch_failed(self, event: events.LaunchFailed) -> None:
+        story = self._story(event.team)
+        story.end(telling.failed_launch(event, time.time() - story.started))
+
+    def _formed(self, event: events.TeamFormed) -> None:
+        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        story = self._stories.of(event.team, event.roster.goal)
+        story.started = float(event.roster.created)
+        story.tell(telling.roster(event))
+
+    def _elected(self, event: events.Elected) -> None:
+        team = self._machine.teams[event.team]
+        votes, voters = len(team.election.certificate), len(team.state.roster.voters)
+        self._story(event.team).tell(telling.elected(event, votes, voters))
+
+    async def _plan(self, view: View) -> None:
+        """One call of the planner; whatever it does, the coordinator gets an answer."""
+        try:
+            async with asyncio.timeout(PLAN_S):
+                step: Step = await self._planner.next_step(view)
+            answer: Any = events.PlanStep(view.team, view.version, step)
+        except Exception as fault:  # a planner may be a stranger's model: it must not stop the goal
+            log.warning("the planner failed: %s: %s", type(fault).__name__, fault)
+            answer = events.PlanFailed(view.team, view.version, f"{type(fault).__name__}: {fault}"[:200])
+        self._command(answer)
+
+    # -- talk
+
+    def _line_said(self, event: events.LineSaid) -> None:
+        if event.node == self._node:
+            self._say(event.team, event.text)
+        self._story(event.team).tell(telling.said(event))
+
+    def _say(self, team: bytes, text: str) -> None:
+        try:
+            self._channel.command(gossip.Say(team, "text", text.encode()))
+        except IoaError as fault:
+            log.warning("a line was not said: %s", fault)
+
+    def _my_turn(self, event: events.TurnMine) -> None:
+        """Without a model an agent says what it can do."""
+        card = self._cards.get(event.agent)
+        skills = ", ".join(skill.name for skill in card.skills) if card else "nothing"
+        self._command(events.Answer(event.team, event.turn, f"I am {event.agent} and can do: {skills}."))
+
+    # -- the end
+
+    def _concluded(self, event: events.Concluded) -> None:
+        if event.conclusion.outcome != "done":
+            log.info("team %s concluded as %s", event.team.hex()[:8], event.conclusion.outcome)
+        self._spawn(self._conclude(event))
+        asyncio.get_running_loop().call_later(LEAVE_S, self._leave, event.team)
+
+    async def _conclude(self, event: events.Concluded) -> None:
+        team = self._machine.teams[event.team]
+        files: list[dict[str, Any]] = []
+        if team.state.roster.launcher == self._node:
+            files = await self._fetch_files(event)
+        story = self._story(event.team)
+        story.tell({"kind": "concluded", "outcome": telling.OUTCOMES[event.conclusion.outcome]})
+        story.end(telling.result(event.team, event.conclusion, files, team.state.at - team.state.roster.created))
+
+    async def _fetch_files(self, event: events.Concluded) -> list[dict[str, Any]]:
+        """The result's files and outputs into the report folder; a missing one is told, not fatal."""
+        if not event.conclusion.result:
+            return []
+        row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
+        if row is None or row.outcome is None:
+            return []
+        found: list[Attachment] = []
+        for blob in row.outcome.blobs:
+            try:
+                found.append(Attachment(blob.name, blob.media_type, await self._blobs.get(event.team, blob.hash)))
+            except PeerError as fault:
+                self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
+        outputs: dict[str, Any] = codec.read_any(row.outcome.outputs) if row.outcome.outputs else {}
+        return await asyncio.to_thread(reports.write, self._reports / event.team.hex()[:16], found, outputs)
+
+    def _leave(self, team: bytes) -> None:
+        self._channel.command(gossip.CloseChannel(team))
+        if all(other.state.conclusion is not None for other in self._machine.teams.values()):
+            self._neighbourhood.drop_all("team")
+
+    # -- helpers
+
+    def _story(self, team: bytes) -> Story:
+        return self._stories.of(team)
+
+    def _command(self, command: Any) -> None:
+        try:
+            self._teams.command(command)
+        except IoaError as fault:
+            log.info("%s came too late: %s", type(command).__name__, fault)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,275 @@
+"""What the control socket can ask of a node, one handler a verb. Arguments and answers: docs/control.md.
+
+control client ── verb, args ──> handler(args, emit) ──> reads the node, or commands a machine
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ioa_p2p import __version__
+from ioa_p2p.crypto.keys import CHECKS
+from ioa_p2p.dht.events import Published
+from ioa_p2p.errors import UsageError
+from ioa_p2p.node import checks, finder, telling
+from ioa_p2p.node.control import Emit, Handler
+from ioa_p2p.node.story import Story
+from ioa_p2p.team.events import CancelTeam
+from ioa_p2p.team.team import Team
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.ids import node_text
+from ioa_p2p.wire.team import TaskSpec
+
+if TYPE_CHECKING:
+    from ioa_p2p.node.node import Node
+
+PUBLISH_WAIT_S = 20.0
+TIMEOUT_S = 600.0
+
+
+def handlers(node: "Node") -> Mapping[str, Handler]:
+    """Verb -> handler, bound to one node."""
+    verbs = {
+        "status": _status, "id": _id, "peers": _peers, "publish": _publish, "find": _find, "ask": _ask,
+        "resume": _resume, "teams": _teams, "team": _team, "tasks": _tasks, "task": _task, "cancel": _cancel,
+        "doctor": _doctor, "stop": _stop,
+    }  # fmt: skip
+    return {verb: _bound(node, handle) for verb, handle in verbs.items()}
+
+
+def _bound(node: "Node", handle: Callable[..., Any]) -> Handler:
+    async def handler(args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+        return await handle(node, args, emit)
+
+    return handler
+
+
+# -- the node
+
+
+async def _status(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    states = [team.state for team in node.teams.teams.values()]
+    return {
+        "node": node_text(node.key.node),
+        "name": node.config.name,
+        "mesh": node.config.mesh,
+        "profile": node.config.profile,
+        "pid": os.getpid(),
+        "version": __version__,
+        "uptime_s": round(time.time() - node.started, 1),
+        "ready": node.ready.is_set(),
+        "reachable": node.reachable,
+        "dht": f"{node.datagrams.endpoint.host}:{node.datagrams.endpoint.port}",
+        "addresses": list(node.links.addresses),
+        "peers": len(node.links.peers),
+        "contacts": len(node.dht.contacts),
+        "records": len(node.dht.held),
+        "agents": sorted(node.agents.cards),
+        "agents_failed": {name: str(fault) for name, fault in node.agents.failures.items()},
+        "teams_open": sum(state.conclusion is None for state in states),
+        "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
+        "degraded": str(node.health) if node.health else "",
+        "alarms": node.alarms,
+        "counters": counters(node),
+    }
+
+
+def counters(node: "Node") -> dict[str, int]:
+    """Every count of the node under one flat name each."""
+    groups: dict[str, Mapping[str, int]] = {
+        "": {"signatures_checked": CHECKS.made, "signatures_bad": CHECKS.bad},
+        "switch.": node.switch.faults,
+        "udp.": node.datagrams.counters,
+        "link.": node.links.counters,
+        "dht.": node.dht_driver.faults + node.dht.faults,
+        "channel.": node.gossip_driver.faults,
+        "team.": node.teams_driver.faults,
+    }
+    return {prefix + name: count for prefix, group in groups.items() for name, count in sorted(group.items())}
+
+
+async def _id(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    return {"node": node_text(node.key.node), "mesh": node.config.mesh, "seed": str(node.seed)}
+
+
+async def _peers(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    peers = [
+        {"node": node_text(peer), "address": address, "outbound": outbound, "software": hello.software}
+        for peer, (hello, address, outbound) in sorted(node.neighbourhood.hellos.items())
+    ]
+    return {"peers": peers, "contacts": len(node.dht.contacts)}
+
+
+async def _publish(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    wanted = str(args.get("agent") or "")
+    names = [wanted] if wanted else sorted(node.agents.cards)
+    if not set(names) <= set(node.agents.cards):
+        raise UsageError("no-agent", f"this node has no agent {wanted!r}", f"it has: {' '.join(node.agents.cards)}")
+    before = {name: node.published.pop(name, None) for name in names}
+    for name in names:
+        node.publish(name)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PUBLISH_WAIT_S):
+            while not all(isinstance(node.published.get(name), Published) for name in names):
+                node.publish_news.clear()
+                await node.publish_news.wait()
+    return {"records": [_record(node, name, before[name]) for name in names]}
+
+
+def _record(node: "Node", name: str, before: Any) -> dict[str, Any]:
+    skills = [skill.name for skill in node.agents.cards[name].skills]
+    event = node.published.get(name) or before
+    if isinstance(event, Published):
+        warnings = [f"too many index keys; not found under: {' '.join(event.cut)}"] if event.cut else []
+        return {"agent": name, "seq": event.seq, "copies": event.confirmed, "holders": event.holders,
+                "skills": skills, "warnings": warnings}  # fmt: skip
+    reason = event.reason if event else "no-answer"
+    return {"agent": name, "seq": 0, "copies": 0, "skills": skills, "warnings": [f"queued: {reason}"]}
+
+
+async def _find(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    text, skill, out = (str(args.get(key) or "") for key in ("words", "skill", "out"))
+    keys = finder.keys_of(text, skill, out)
+    search = node.new_search()
+    with suppress(TimeoutError):  # what was found by then is the answer
+        async with asyncio.timeout(float(args.get("timeout_s") or limits.DHT_LOOKUP_S)):
+            await search.widen(keys)
+    hits = finder.best_first(search.hits.values(), text, skill, out)[: int(args.get("limit") or 20)]
+    for hit in hits:
+        emit(finder.hit_event(hit, node_text))
+    return {"hits": len(hits), "holders": search.holders}
+
+
+async def _doctor(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    return {"checks": checks.run(node)}
+
+
+async def _stop(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    asyncio.get_running_loop().call_later(0.05, node.stopping.set)  # after the answer has left
+    return {"stopping": True}
+
+
+# -- goals and teams
+
+
+async def _ask(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    goal = str(args.get("goal") or "").strip()
+    if not goal or len(goal) > limits.GOAL_CHARS_MAX:
+        raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
+    story = node.ask(goal, float(args.get("timeout_s") or TIMEOUT_S))
+    return await (story.founded(emit) if args.get("detach") else story.follow(emit))
+
+
+async def _resume(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    return await _story(node, str(args.get("team") or "")).follow(emit)
+
+
+async def _teams(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    return {"teams": [_summary(node, story) for story in reversed(node.stories.all())]}
+
+
+async def _team(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    story = _story(node, str(args.get("team") or ""))
+    team = node.teams.teams.get(story.team)
+    members = [telling.member(one) for one in team.state.roster.members] if team else []
+    chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
+    tasks = _task_rows(story.team, team, story)
+    return {**_summary(node, story), "members": members, "tasks": tasks, "chat": chat, "result": story.result}
+
+
+async def _tasks(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    stories = [_story(node, str(args["team"]))] if args.get("team") else node.stories.all()
+    rows = [row for story in reversed(stories) for row in _task_rows(story.team, _live(node, story), story)]
+    return {"tasks": [row for row in rows if not args.get("open") or not row["final"]]}
+
+
+async def _task(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    team, task = _one_task(node, str(args.get("task") or ""))
+    row = team.state.tasks[task]
+    told = next(one for one in _task_rows(team.team, team, node.stories.of(team.team)) if one["task"] == task.hex())
+    outcome = row.outcome
+    files = [{"name": blob.name, "bytes": blob.size} for blob in outcome.blobs] if outcome else []
+    return {**told, "goal": row.spec.goal, "summary": outcome.summary if outcome else "", "files": files,
+            "reason": row.reason or (outcome.reason if outcome else "")}  # fmt: skip
+
+
+async def _cancel(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    if args.get("task"):
+        team, task = _one_task(node, str(args["task"]))
+        node.teams_driver.command(CancelTeam(team.team, (task,)))
+        return {"cancelled": task.hex()}
+    story = _story(node, str(args.get("team") or ""))
+    if story.team in node.teams.teams:
+        node.teams_driver.command(CancelTeam(story.team))
+    else:
+        node.give_up(story, "cancelled")
+    return {"cancelled": story.team.hex()}
+
+
+# -- reading teams
+
+
+def _live(node: "Node", story: Story) -> Team | None:
+    return node.teams.teams.get(story.team)
+
+
+def _summary(node: "Node", story: Story) -> dict[str, Any]:
+    team = _live(node, story)
+    state = team.state if team else None
+    coordinator = team.coordinator if team else None
+    return {
+        "team": story.team.hex(),
+        "goal": story.goal,
+        "phase": telling.phase_name(state.phase) if state else "FORMING",
+        "term": team.election.term if team else 0,
+        "coordinator": node_text(coordinator) if coordinator else "",
+        "decided_term": state.term if state else 0,
+        "decided_index": state.index if state else 0,
+        "tasks_open": sum(not row.state.final for row in state.tasks.values()) if state else 0,
+        "outcome": story.result["outcome"] if story.result else "",
+        "started": round(story.started, 1),
+    }
+
+
+def _task_rows(team_id: bytes, team: Team | None, story: Story) -> list[dict[str, Any]]:
+    """Decided tasks, newest first, with what was last reported of each."""
+    if team is None:
+        return []
+    last = {event["task"]: event for event in story.events if event["kind"] == "task"}
+    return [
+        _task_row(team_id, row.spec, str(row.state), row.state.final, last)
+        for row in reversed(team.state.tasks.values())
+    ]
+
+
+def _task_row(
+    team_id: bytes, spec: TaskSpec, decided: str, final: bool, last: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    told = last.get(spec.id.hex(), {})
+    state = decided if final else told.get("state", decided)
+    return {**telling.spec(spec), "team": team_id.hex(), "state": state, "final": final,
+            "fraction": told.get("fraction"), "note": told.get("note", "")}  # fmt: skip
+
+
+def _story(node: "Node", prefix: str) -> Story:
+    """The team with this id or beginning of one; the newest without. Raises UsageError('no-team' | 'ambiguous')."""
+    found = [story for story in node.stories.all() if story.team.hex().startswith(prefix.lower())]
+    if not found:
+        raise UsageError("no-team", f"no team {prefix!r} here" if prefix else "no team yet", "see `ioa-p2p team list`")
+    if prefix and len(found) > 1:
+        raise UsageError("ambiguous", f"{len(found)} teams begin with {prefix!r}", "write more of the id")
+    return found[-1]
+
+
+def _one_task(node: "Node", prefix: str) -> tuple[Team, bytes]:
+    """Raises UsageError('no-task' | 'ambiguous')."""
+    everything = [(team, task) for team in node.teams.teams.values() for task in team.state.tasks]
+    found = [(team, task) for team, task in everything if prefix and task.hex().startswith(prefix.lower())]
+    if not found:
+        raise UsageError("no-task", f"no task {prefix!r} here", "see `ioa-p2p task list`")
+    if len(found) > 1:
+        raise UsageError("ambiguous", f"{len(found)} tasks begin with {prefix!r}", "write more of the id")
+    return found[0]

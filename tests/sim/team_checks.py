@@ -1,0 +1,227 @@
+"""What must hold for whole teams: small checkers over a world of `Jobs`; each raises `Violation`.
+
+They see events, disks and runs from outside, and read decided states through `Team.state`.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from ioa_p2p.crypto.envelope import open_frame
+from ioa_p2p.errors import PeerError
+from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
+from ioa_p2p.team.inputs import outputs_of
+from ioa_p2p.team.tasks import TaskState
+from ioa_p2p.wire import codec, frames, limits
+from ioa_p2p.wire.decision import Entry, Vote
+from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.team import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
+from tests.sim.jobs import NETWORK, TEAM, Jobs
+from tests.sim.scenario import Violation
+from tests.sim.world import World
+
+Node = Any
+
+
+class NothingFenced:
+    """I6: no worker starts an attempt that its own decided log has fenced or ended."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if not isinstance(event, StartTask):
+            return
+        lowest = _fences(world, node, event.spec.id)
+        if event.spec.attempt < lowest:
+            raise Violation("I6", f"attempt {event.spec.attempt} starts where {lowest} is the lowest that may")
+
+
+class CommittedFirst:
+    """I10: what is started was decided: a majority holds the entry, and its term's certificate verifies."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if not isinstance(event, StartTask):
+            return
+        for index, entry in _log(world, node).items():
+            if _gives(entry, event.spec):
+                self._check(world, node, index, entry)
+                return
+        raise Violation("I10", "a task starts that the node's log does not hold")
+
+    def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
+        row = _row(world, node, index)
+        holding = sum(_row(world, other, index) == row for other in self._jobs.nodes)
+        if holding <= len(self._jobs.nodes) // 2:
+            raise Violation("I10", f"a task starts while {holding} hold its assignment")
+        first = next(one for one in _log(world, node).values() if one.term == entry.term and one.certificate)
+        votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in first.certificate]
+        voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (entry.term, entry.node)}
+        if len(voters & set(self._jobs.nodes)) <= len(self._jobs.nodes) // 2:
+            raise Violation("I10", "an assignment by nobody's coordinator")
+
+
+class OneEffect:
+    """I7: one key a task, whatever the attempt; ONCE runs once; starts are counted; nothing done runs again."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._keys: dict[bytes, bytes] = {}
+        self._starts: dict[tuple[Node, bytes, int], int] = defaultdict(int)
+        self._tasks: dict[bytes, int] = defaultdict(int)
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if not isinstance(event, StartTask):
+            return
+        spec = event.spec
+        self._tasks[spec.id] += 1
+        self._starts[node, spec.id, spec.attempt] += 1
+        if self._keys.setdefault(spec.id, spec.key) != spec.key:
+            raise Violation("I7", "two keys for one task: its effect may happen twice")
+        if spec.effect == "once" and self._tasks[spec.id] > 1:
+            raise Violation("I7", "a task that may run once starts again")
+        if self._starts[node, spec.id, spec.attempt] > limits.TASK_STARTS_MAX:
+            raise Violation("counted", "an attempt starts more often than it may")
+        if any(_told_done(run, node, spec) for run in self._jobs.runs):
+            raise Violation("kept", "a task runs again whose result this node had saved")
+
+
+class FinalIsFinal:
+    """A task's terminal state never changes, at no member; and only the newest attempt's result counts."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._ends: dict[bytes, str] = {}
+        self._told: dict[tuple[Node, int, bytes], str] = {}
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if not isinstance(event, TaskChanged) or not event.decided:
+            return
+        task, life = event.spec.id, (node, world.hosts[node].life, event.spec.id)
+        if life in self._told:
+            raise Violation("final", f"{self._told[life]} became {event.state}")
+        if TaskState(event.state).final:
+            self._told[life] = event.state
+            if self._ends.setdefault(task, event.state) != event.state:
+                raise Violation("final", f"{self._ends[task]} here is {event.state} there")
+        team = self._jobs.teams().get(node)
+        row = team.state.tasks.get(task) if team else None
+        if (
+            row is not None
+            and row.outcome is not None
+            and not set(outputs_of(row.outcome).values()) <= {row.spec.agent}
+        ):
+            raise Violation("I6", "the result of a fenced attempt was applied")
+
+
+class SameFold:
+    """All members' decided states are the same at the same index."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._seen: dict[int, Any] = {}
+        self._at: dict[Node, int] = {}
+        jobs.world.watch.append(self.watch)
+
+    def watch(self, world: World) -> None:
+        for node, team in self._jobs.teams().items():
+            state = team.state
+            if self._at.get(node) == state.index:
+                continue
+            self._at[node] = state.index
+            tasks = tuple((task, row.spec.attempt, row.state) for task, row in state.tasks.items())
+            shown = (state.phase, state.turn, tasks, state.conclusion)
+            if self._seen.setdefault(state.index, shown) != shown:
+                raise Violation("same-fold", f"two states at index {state.index}")
+
+
+class EndsClean:
+    """A team is founded once, concludes once, with no task open; no job is given twice while it succeeds."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._founded: set[Any] = set()
+        self._ends: set[Any] = set()
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        team = self._jobs.teams().get(node)
+        if isinstance(event, TeamFormed):
+            self._founded.add(codec.encode(event.roster))
+            if len(self._founded) > 1:
+                raise Violation("one-team", "a launch founded two teams")
+        elif isinstance(event, Concluded) and team is not None:
+            self._ends.add(codec.encode(event.conclusion))
+            if len(self._ends) > 1:
+                raise Violation("final", "two conclusions")
+            if team.state.open_tasks:
+                raise Violation("final", "concluded while tasks run")
+            self._check_doubles([row.spec for row in team.state.tasks.values() if row.state == "succeeded"])
+
+    @staticmethod
+    def _check_doubles(done: list[TaskSpec]) -> None:
+        if len({(spec.agent, spec.skill) for spec in done}) < len(done):
+            raise Violation("I7", "one member did one job as two tasks")
+
+
+def watch_team(jobs: Jobs) -> None:
+    """All that must hold for whole teams."""
+    for checker in (NothingFenced, CommittedFirst, OneEffect, FinalIsFinal, SameFold, EndsClean):
+        checker(jobs)
+
+
+# -- reading disks
+
+
+def _row(world: World, node: Node, index: int) -> bytes | None:
+    return world.hosts[node].disk.get(f"decision/{TEAM.hex()}", index.to_bytes(8, "big"))
+
+
+def _log(world: World, node: Node, *, decided: bool = False) -> dict[int, Entry]:
+    """The entries on a node's disk by index, from the newest on; `decided`: those it knows to be."""
+    rows = world.hosts[node].disk.scan(f"decision/{TEAM.hex()}")
+    entries = {int.from_bytes(key, "big"): codec.decode(frames.parse(row).body, Entry) for key, row in rows}
+    commit = int.from_bytes(world.hosts[node].disk.get(f"vote/{TEAM.hex()}", b"commit") or b"", "big")
+    return {index: entries[index] for index in sorted(entries, reverse=True) if not decided or index <= commit}
+
+
+def _fences(world: World, node: Node, task: bytes) -> int:
+    """The lowest attempt of a task that the node's decided log still lets start."""
+    lowest = 1
+    for entry in reversed(_log(world, node, decided=True).values()):
+        match _step(entry):
+            case Reassign() as step if step.task == task:
+                lowest = step.attempt
+            case Outcome() as step if step.task == task and step.attempt == lowest:
+                return limits.TASK_ATTEMPTS_MAX + 1
+            case Cancel() as step if task in step.tasks:
+                return limits.TASK_ATTEMPTS_MAX + 1
+            case _:
+                pass
+    return lowest
+
+
+def _gives(entry: Entry, spec: TaskSpec) -> bool:
+    match _step(entry):
+        case Assign(tasks=tasks):
+            return any((one.id, one.attempt, one.node) == (spec.id, spec.attempt, spec.node) for one in tasks)
+        case Reassign() as step:
+            return (step.task, step.attempt, step.node) == (spec.id, spec.attempt, spec.node)
+        case _:
+            return False
+
+
+def _step(entry: Entry) -> Any:
+    try:
+        return decode_step(entry.step)
+    except PeerError:
+        return None
+
+
+def _told_done(run: Any, node: Node, spec: TaskSpec) -> bool:
+    return run.told and (run.node, run.spec.id, run.spec.attempt) == (node, spec.id, spec.attempt)
