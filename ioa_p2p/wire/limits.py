@@ -96,6 +96,9 @@ STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and mor
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
 POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
+DHT_PASS_ON_S = 2.0  # newcomers of so long are seen to together
+DHT_KEEPERS = 3  # of the holders of an item see to its copies: one may be silent
+DHT_KEEP_MAX = 1_024  # items one node sees to at a time, besides its own; over: a random part
 PASS_ON_MAX = 64  # items handed to one closer newcomer at once; the rest follow with the next check of copies
 HAVE_MAX = 100  # frames asked about in one request
 
