@@ -116,11 +116,11 @@ REPUBLISH_SPREAD = 0.2  # +-: agents of one start do not re-issue as one
 # -- moving bytes (net/) ----------------------------------------------------------------------------
 LINK_HELLO_BYTES_MAX = 2 * 1024  # nothing longer is read before the hello. Over: the link is closed
 LINK_PING_BYTES_MAX = 64  # a pong repeats it. Over: a bad frame
-LINK_BEAT_S = 0.9  # how often every link is looked at; a beat in which nothing was heard sends a ping
-LINK_SILENT_BEATS_MAX = 3  # this many pings in a row unanswered: closed as silent, 3.6-4.5 s after the last byte
-LINK_HELLO_BEATS_MAX = 11  # about 10 s for the hello. Over: closed
+LINK_BEAT_S = 1.1  # a link that heard nothing for so long is pinged; longer than the beat of talk once a second
+LINK_SILENT_BEATS_MAX = 2  # this many pings in a row unanswered: closed as silent, 3.3-4.4 s after the last byte
+LINK_HELLO_BEATS_MAX = 9  # about 10 s for the hello. Over: closed
 LINK_HELD_BEATS_MAX = 2  # an inbound link waits this long for the outcome of our own dial to the same peer
-LINK_STALL_BEATS_MAX = 11  # about 10 s in which not one queued byte could be written: closed, the logs repair
+LINK_STALL_BEATS_MAX = 9  # about 10 s in which not one queued byte could be written: closed, the logs repair
 LINK_STEADY_S = 10.0  # a link that stood shorter counts as a failed dial, or accept-and-cut would spin
 LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
 LINK_BACKOFF_S_MAX = 60.0  # a neighbour that comes back is found within a minute

@@ -15,7 +15,7 @@ from ioa_p2p.net import libp2p_patches
 from ioa_p2p.net.outbox import frame
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import LinkKind
-from tests.contracts.inbox import poll
+from tests.contracts.inbox import WAIT_S, poll
 from tests.contracts.rig import Peer, Rig, join, node_of, port_of
 from tests.net.stranger import HELLO, Stranger, hang_up, stranger
 
@@ -45,7 +45,7 @@ async def _child(*args: object) -> AsyncIterator[tuple[asyncio.subprocess.Proces
     )
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_S):
             line = await process.stdout.readline()
         yield process, line.decode().strip()
     finally:
@@ -98,7 +98,7 @@ async def test_garbage_and_half_handshakes_on_the_port_hold_nobody_up(rig: Rig) 
     for i, (_, writer) in enumerate(sockets):
         writer.write([b"", b"\x13/multistream/1.0.0\n", os.urandom(300), b"\xff" * 40][i % 4])
     await _still_works(a, b)
-    async with asyncio.timeout(3 * limits.LINK_HANDSHAKE_S):
+    async with asyncio.timeout(WAIT_S):
         for reader, writer in sockets:
             with contextlib.suppress(ConnectionError):
                 while await reader.read(1000):
@@ -122,7 +122,7 @@ async def test_a_peer_that_takes_the_stream_and_never_answers_is_given_up(
 
         who.on_stream(never_answer)
         loop.call_soon_threadsafe(a.links.connect, node_of(99), [who.address])
-        with trio.fail_after(20):
+        with trio.fail_after(WAIT_S):
             await taken.wait()
             while not a.links.counters.get("refused no-hello"):
                 await trio.sleep(0.05)
@@ -243,7 +243,7 @@ async def test_closing_does_not_wait_for_a_frozen_peer(rig: Rig) -> None:
         process.send_signal(signal.SIGSTOP)
         while a.links.send(node_of(2), SIGNED, bytes(60_000)):
             await asyncio.sleep(0)
-        async with asyncio.timeout(limits.LINK_CLOSE_S + 5):
+        async with asyncio.timeout(limits.LINK_CLOSE_S + 20):
             await a.links.aclose()
 
 
