@@ -3,6 +3,7 @@
     run(seed) ──> a team of 3..12, bad weather, cuts, splits, crashes ──> heal ──> all logs equal within 60 s
 
 `run` raises AssertionError when a rule is broken. MUTANTS are planted faults: each must make some run fail.
+Long because: rules, runs and planted faults of one machine are read together.
 """
 
 import itertools
