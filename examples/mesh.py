@@ -51,6 +51,11 @@ class MeshNode:
     def runs(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    def write(self, key: str, value: list[str]) -> None:
+        """Put a value where the first config.toml has the commented, empty default. Before `start`."""
+        config = self.home / "config.toml"
+        config.write_text(config.read_text().replace(f"# {key} = []", f"{key} = {json.dumps(value)}", 1))
+
     def ask(self, *arguments: str, timeout_s: float = 90.0) -> dict[str, Any]:
         """One command of `ioa-p2p`; its result. Raises CommandError."""
         done = subprocess.run(
@@ -60,7 +65,8 @@ class MeshNode:
         lines = done.stdout.splitlines()
         result = json.loads(lines[-1]) if lines else {"message": done.stderr[-500:]}
         if done.returncode:
-            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {result.get('message')} {result.get('hint', '')}")
+            why = result.get("message") or result.get("answer") or result
+            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {why}")
         return result
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
@@ -95,7 +101,7 @@ class MeshNode:
     @property
     def environment(self) -> dict[str, str]:
         bare = {key: value for key, value in os.environ.items() if not key.startswith("IOA_P2P_")}
-        return {**bare, "IOA_P2P_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
+        return {**bare, "IOA_P2P_HOME": str(self.home.parent), "IOA_P2P_NAME": self.name, "PYTHONPATH": str(ROOT)}
 
 
 class Mesh:
@@ -115,9 +121,7 @@ class Mesh:
     def make(self, nodes: Mapping[str, Sequence[str]]) -> None:
         """`ioa-p2p init` for each node: name -> arguments."""
         for name in nodes:
-            home = self.folder / "nodes" / name
-            home.mkdir(parents=True)
-            self.nodes[name] = MeshNode(name, home)
+            self.nodes[name] = MeshNode(name, self.folder / "nodes" / name)
 
         def init(name: str) -> None:
             self.nodes[name].id = self.nodes[name].ask("init", "--mesh", self._name, *nodes[name])["node"]
@@ -132,9 +136,8 @@ class Mesh:
         lines = {name: self.nodes[name].ask("id")["seed"] for name in seeds}
         turns = itertools.cycle(seeds)
         for name, node in self.nodes.items():
-            known = [line for seed, line in lines.items() if seed != name] if name in seeds else [lines[next(turns)]]
-            (config,) = node.home.glob("*/config.toml")
-            config.write_text(config.read_text().replace("# seeds = []", f"seeds = {json.dumps(known)}", 1))
+            others = [line for seed, line in lines.items() if seed != name]
+            node.write("seeds", others if name in seeds else [lines[next(turns)]])
 
     def by_id(self, node: str) -> MeshNode:
         return next(each for each in self.nodes.values() if each.id == node)

@@ -6,6 +6,7 @@ An agent is not trusted with paths: only a plain file directly in the folder is 
 """
 
 import asyncio
+import errno
 import os
 import shutil
 import stat
@@ -69,13 +70,20 @@ def _read(folder: Path, file: str, bytes_max: int) -> bytes:
     if Path(file).name != file or "\0" in file:
         raise AdapterError("bad-output", f"not a file of the run's folder: {file[:100]!r}")
     try:
-        opened = os.open(folder / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = _read_plain(folder / file, bytes_max + 1)
     except OSError as fault:
         raise AdapterError("bad-output", f"attachment {file[:100]!r}: {fault.strerror}") from None
-    with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise AdapterError("bad-output", f"attachment {file[:100]!r} is not a plain file")
-        data = stream.read(bytes_max + 1)
     if len(data) > bytes_max:
         raise AdapterError("oversized", f"attachments of more than {limits.ATTACHMENT_BYTES_MAX} bytes")
     return data
+
+
+def _read_plain(path: Path, count: int) -> bytes:
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file")
+        with os.fdopen(opened, "rb", closefd=False) as stream:
+            return stream.read(count)
+    finally:
+        os.close(opened)

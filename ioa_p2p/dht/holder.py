@@ -47,16 +47,17 @@ class Holder:
         return Pong(ping.id, client, self._tokens.give(now, peer), seen)
 
     def found(self, now: Now, peer: Contact, find: FindNode | FindRecord | FindPointers, client: bool) -> Found:
+        """A record is given alone: who has it needs to be sent no further."""
         cursor = b""
         frames: list[bytes] = []
+        contacts: tuple[bytes, ...] = ()
         if isinstance(find, FindRecord):
             held = self._kept.get(now, find.key)
             frames = [held.item.raw] if held is not None else []
         elif isinstance(find, FindPointers):
             frames, cursor = self._page(now, find)
-        left = limits.DATAGRAM_BODY_BYTES_MAX - _FOUND_FIXED_BYTES - len(cursor)
-        left -= sum(len(frame) + _FRAME_HEAD_BYTES for frame in frames)
-        contacts = self._contacts(peer, find, left // _CONTACT_BYTES)
+        if not frames or (isinstance(find, FindPointers) and not find.cursor):
+            contacts = self._contacts(peer, find.key, _room(frames, cursor) // _CONTACT_BYTES)
         return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor)
 
     def stored(self, now: Now, peer: Contact, store: Store, client: bool) -> Stored:
@@ -74,7 +75,7 @@ class Holder:
 
     def _page(self, now: Now, find: FindPointers) -> tuple[list[bytes], bytes]:
         """Frames after the cursor, and the cursor after them, empty at the end."""
-        room = limits.DATAGRAM_BODY_BYTES_MAX - _FOUND_FIXED_BYTES - limits.DHT_ID_BYTES
+        room = _room([], bytes(limits.DHT_ID_BYTES))
         spare = 0 if find.cursor else _CONTACTS_FIRST * _CONTACT_BYTES
         frames: list[bytes] = []
         last = b""
@@ -88,9 +89,13 @@ class Holder:
             last = held.item.slot
         return frames, b""
 
-    def _contacts(self, peer: Contact, find: FindNode | FindRecord | FindPointers, room: int) -> tuple[bytes, ...]:
-        if isinstance(find, FindPointers) and find.cursor:
-            return ()
+    def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)
-        closest = self._peers.table.closest(space.at(find.key), count + 1)
-        return tuple(entry.packed for entry in closest if entry.contact.key != peer.key)[:count]
+        closest = self._peers.table.closest(space.at(key), count + 1)
+        return tuple([entry.packed for entry in closest if entry.contact.key != peer.key][:count])
+
+
+def _room(frames: list[bytes], cursor: bytes) -> int:
+    """Bytes left in a Found with these."""
+    used = _FOUND_FIXED_BYTES + len(cursor) + sum(len(frame) + _FRAME_HEAD_BYTES for frame in frames)
+    return limits.DATAGRAM_BODY_BYTES_MAX - used

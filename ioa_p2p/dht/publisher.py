@@ -236,7 +236,7 @@ class Publisher:
             agent.looked_up = True
         if not job.stale and found is not None and found.hash != job.item.hash and found.body.seq >= agent.seq:
             job = self._pass(now, agent, found)
-        self._searched(job, now, search)
+        Search(self._means, job.item.key, partial(self._searched, job)).start(now, search.holders)
 
     def _pass(self, now: Now, agent: Agent, found: Item) -> Job:
         """Somebody has a record of ours with as large a seq: an older life whose disk is lost, or a clone."""

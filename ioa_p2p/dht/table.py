@@ -8,7 +8,7 @@ the kademlia package's KBucket, one for each bit of distance; its `last_updated`
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
@@ -43,6 +43,7 @@ class Table:
         self._buckets: dict[int, Any] = {}
         self._entries: dict[int, Entry] = {}
         self._subnets: Counter[bytes] = Counter()
+        self._suspects: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -56,14 +57,17 @@ class Table:
     @property
     def good(self) -> int:
         """How many entries answered when last asked."""
-        return sum(not entry.misses for entry in self)
+        return len(self._entries) - len(self._suspects)
 
     def enter(self, contact: Contact, boot_s: float) -> bool:
         """A proven peer: add it or note that it was heard. True if it is new in the table."""
         place = position(contact.key)
         known = self._entries.get(place)
         if known is not None and known.contact == contact:
-            known.heard_s, known.misses = boot_s, 0
+            known.heard_s = boot_s
+            if known.misses:
+                known.misses = 0
+                self._suspects.discard(place)
             return False
         if known is not None:
             self._drop(known)
@@ -76,7 +80,7 @@ class Table:
         if place == self._own or place in self._entries:
             return False
         bucket = self._buckets.get(self._index(place))
-        return bucket is None or len(bucket) < self._k or any(entry.misses for entry in bucket.get_nodes())
+        return bucket is None or len(bucket.nodes) < self._k or self._suspect_in(bucket) is not None
 
     def missed(self, place: int) -> None:
         """The peer left a request unanswered: kept out of answers, and dropped after three times or as soon as
@@ -85,6 +89,7 @@ class Table:
         if entry is None:
             return
         entry.misses += 1
+        self._suspects.add(place)
         if entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes:
             self._drop(entry)
             self._promote(self._index(place))
@@ -99,8 +104,9 @@ class Table:
     def closest(self, target: int, count: int) -> list[Entry]:
         """Up to `count` peers nearest to `target`, nearest first, none that missed."""
         found: list[Entry] = []
-        for group in self._outward(target):
-            places = [entry.long_id for entry in group if not entry.misses]
+        for buckets in self._outward(target):
+            nodes = (cast("Entry", entry) for bucket in buckets for entry in bucket.nodes.values())
+            places = [entry.long_id for entry in nodes if not entry.misses]
             places.sort(key=target.__xor__)
             found += [self._entries[place] for place in places[: count - len(found)]]
             if len(found) == count:
@@ -115,21 +121,25 @@ class Table:
     def longest_unheard(self) -> Entry | None:
         return min(self, key=lambda entry: entry.heard_s, default=None)
 
-    def _outward(self, target: int) -> Iterator[list[Entry]]:
-        """Groups of entries, each group farther from `target` than the one before.
+    def _outward(self, target: int) -> Iterator[list[Any]]:
+        """Groups of buckets, the entries of each group farther from `target` than those of the one before.
 
         All of the target's own bucket share more leading bits with it than any other entry; those nearer to us
         than that bucket share the bits up to it; each farther bucket shares one bit less.
         """
         index = self._index(target)
-        yield self._nodes(index)
-        yield [entry for lower in self._buckets if lower < index for entry in self._nodes(lower)]
+        if index in self._buckets:
+            yield [self._buckets[index]]
+        yield [bucket for lower, bucket in self._buckets.items() if lower < index]
         for higher in sorted(bucket for bucket in self._buckets if bucket > index):
-            yield self._nodes(higher)
+            yield [self._buckets[higher]]
 
-    def _nodes(self, index: int) -> list[Entry]:
-        bucket = self._buckets.get(index)
-        return [] if bucket is None else cast(list[Entry], bucket.get_nodes())
+    def _suspect_in(self, bucket: Any) -> Entry | None:
+        """An entry that missed, if there is one."""
+        if not self._suspects:
+            return None
+        nodes = cast("Iterable[Entry]", bucket.nodes.values())
+        return next((entry for entry in nodes if entry.misses), None)
 
     def _index(self, place: int) -> int:
         """The highest bit in which `place` differs from us; -1 for our own place."""
@@ -149,7 +159,7 @@ class Table:
         if not self._allowed(entry, bucket):
             return False
         if len(bucket) >= self._k:
-            suspect = next((other for other in self._nodes(self._index(entry.long_id)) if other.misses), None)
+            suspect = self._suspect_in(bucket)
             if suspect is not None:
                 self._drop(suspect)
         if not bucket.add_node(entry):
@@ -170,6 +180,7 @@ class Table:
         bucket = self._bucket(entry.long_id)
         del bucket.nodes[entry.id]
         del self._entries[entry.long_id]
+        self._suspects.discard(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] -= 1
             if not self._subnets[entry.subnet]:

@@ -49,7 +49,7 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A peer's fault found in the middle of a batch: the rest of the batch was dropped. For counters."""
+    """Something of `peer` was dropped: 'unknown-team', or the rest of a batch after a fault in it. For counters."""
 
     peer: bytes
     code: str

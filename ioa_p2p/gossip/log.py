@@ -74,7 +74,7 @@ class Chain:
         seq, limit = entry.seq, self.counts_to
         if seq <= limit:
             return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
-        if seq == limit + 1:
+        if seq == limit + 1 and (limit or self.frozen is None):
             if entry.previous[:HASH_SHORT_BYTES] != self.short(limit):
                 return Judgement.FORK
             return Judgement.NEXT if self.frozen is None else Judgement.IGNORED
@@ -127,8 +127,9 @@ class Chain:
         """Whole frames first..last, as far as they are held; the tail from memory, older ones from disk."""
         last = min(last, self.head)
         tail_first = self.head - len(self._tail) + 1
-        for seq, raw in self._saved(first, min(last, tail_first - 1)):
-            if first <= seq <= last:
+        on_disk = min(last, tail_first - 1)
+        for seq, raw in self._saved(first, on_disk):
+            if first <= seq <= on_disk:
                 yield raw
         for seq in range(max(first, tail_first), last + 1):
             yield self._tail[seq - tail_first]

@@ -70,6 +70,8 @@ class GossipMachine:
         if isinstance(message, Entries):
             return self._entries(now, peer, message.raw)
         channel = self._channel(peer, message.team)
+        if channel is None:
+            return [_unknown_team(peer)]
         if isinstance(message, Held):
             return channel.held(now, peer, message)
         if isinstance(message, Frontier):
@@ -101,13 +103,13 @@ class GossipMachine:
         if frame.kind is not Kind.LOG:
             raise PeerError("wrong-kind", f"{frame.kind.name.lower()} among chat entries")
         entry = codec.decode(frame.body, Entry)
-        return self._channel(peer, entry.team).accept(now, peer, frame, entry)
+        channel = self._channel(peer, entry.team)
+        return channel.accept(now, peer, frame, entry) if channel else [_unknown_team(peer)]
 
-    def _channel(self, peer: bytes, team: bytes) -> Channel:
+    def _channel(self, peer: bytes, team: bytes) -> Channel | None:
+        """The open channel that `peer` may speak in, or None."""
         channel = self._channels.get(team)
-        if channel is None:
-            raise PeerError("unknown-team", "no such channel is open here")
-        if peer not in channel.members:
+        if channel is not None and peer not in channel.members:
             raise PeerError("not-a-member", "only members speak in a channel")
         return channel
 
@@ -184,3 +186,8 @@ class GossipMachine:
         if channel is None:
             return (), 0
         return tuple(member for member in channel.members if member in self._links), len(channel.members) - 1
+
+
+def _unknown_team(peer: bytes) -> Effect:
+    """No fault of the peer's: it opens the channel before us, or closes it after us."""
+    return Emit(Refused(peer, "unknown-team"))

@@ -23,7 +23,7 @@ from ioa_p2p.wire import ids, limits
 
 Profile = Literal["lan", "wan", "battery"]
 ENVIRONMENT_PREFIX = "IOA_P2P_"
-_ENVIRONMENT_OF_HOME = frozenset({"IOA_P2P_HOME", "IOA_P2P_NAME"})  # read by node.home
+_NO_SETTINGS = frozenset({"IOA_P2P_HOME", "IOA_P2P_NAME", "IOA_P2P_DATA"})  # of node.home; told to agents
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 
@@ -170,7 +170,7 @@ def parse_seed(text: str) -> Seed:
 
 def environment_keys(environment: Mapping[str, str]) -> list[str]:
     """The variables that are settings (or mean to be)."""
-    return [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in _ENVIRONMENT_OF_HOME]
+    return [name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in _NO_SETTINGS]
 
 
 def _choose(

@@ -11,7 +11,6 @@ from ioa_p2p.wire.team import Member, SkillBrief
 LAUNCHER = "asker"
 """The launcher's name in a roster when it has no agent of its own."""
 
-RANK = 128  # of a plain node; power, links and a model will move it
 BUSY_S = 5  # until there may be room, told with a full load
 
 
@@ -21,6 +20,7 @@ class Offers:
     def __init__(self, node: bytes, cards: Mapping[str, Card], config: Config) -> None:
         self._node = node
         self._cards = cards
+        self._may_coordinate, self._rank = config.may_coordinate, config.rank
         self.concurrency = {name: int(agent.options.get("concurrency", 1)) for name, agent in config.agents.items()}
 
     def offer(self, addresses: Sequence[str], load: Mapping[str, int]) -> Offer:
@@ -35,7 +35,7 @@ class Offers:
         for card in self._cards.values():
             return self._member(card, addresses)
         reachable = tuple(addresses)[: limits.RECORD_ADDRESSES_MAX]
-        return Member(self._node, LAUNCHER, (), reachable, may_coordinate=True, rank=RANK)
+        return Member(self._node, LAUNCHER, (), reachable, self._may_coordinate, self._rank)
 
     def _member(self, card: Card, addresses: Sequence[str]) -> Member:
         skills = tuple(
@@ -47,7 +47,7 @@ class Offers:
             card.name,
             skills,
             tuple(addresses)[: limits.RECORD_ADDRESSES_MAX],
-            may_coordinate=True,
-            rank=RANK,
+            self._may_coordinate,
+            self._rank,
             description=card.description[: limits.BRIEF_CHARS_MAX],
         )

@@ -226,6 +226,8 @@ def _summary(node: "Node", story: Story) -> dict[str, Any]:
         "phase": telling.phase_name(state.phase) if state else "FORMING",
         "term": team.election.term if team else 0,
         "coordinator": node_text(coordinator) if coordinator else "",
+        "decided_term": state.term if state else 0,
+        "decided_index": state.index if state else 0,
         "tasks_open": sum(not row.state.final for row in state.tasks.values()) if state else 0,
         "outcome": story.result["outcome"] if story.result else "",
         "started": round(story.started, 1),

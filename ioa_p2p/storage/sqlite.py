@@ -13,6 +13,7 @@ import contextlib
 import errno
 import itertools
 import os
+import shutil
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -187,6 +188,7 @@ _SYSTEM_CODES = {
     errno.EPERM: "read-only",
     errno.EROFS: "read-only",
 }
+_FULL_BYTES = 64 * 1024  # less than this free: the WAL's index alone needs 32 KiB
 _HINTS = {
     "disk-full": "free some space; the node goes on by itself",
     "locked": "another process has it open: is the node already running?",
@@ -198,14 +200,24 @@ _HINTS = {
 
 @contextlib.contextmanager
 def _storage_errors(path: Path) -> Generator[None]:
-    """SQLite's and the system's errors as StorageError with a code and a hint."""
+    """SQLite's and the system's errors as StorageError with a code and a hint. `& 0xFF`: without the extension."""
     try:
         yield
     except sqlite3.Error as fault:
-        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF  # the primary code, without its extension
-        raise _error(_SQLITE_CODES.get(code, "unreadable"), path, str(fault)) from fault
+        code = getattr(fault, "sqlite_errorcode", None)
+        if code is None:
+            raise  # a value that is no value: our own bug
+        raise _error(_SQLITE_CODES.get(code & 0xFF) or _io_code(path), path, str(fault)) from fault
     except OSError as fault:
         raise _error(_SYSTEM_CODES.get(fault.errno or 0, "unreadable"), path, str(fault)) from fault
+
+
+def _io_code(path: Path) -> str:
+    """SQLite calls some writes to a full disk an I/O error."""
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(path.parent).free < _FULL_BYTES:
+            return "disk-full"
+    return "unreadable"
 
 
 def _error(code: str, path: Path, what: str) -> StorageError:

@@ -77,7 +77,7 @@ def next_entry(log: "Decisions", key: NodeKey, network: bytes, at: int, step: by
 class Decisions:
     """Made from what was saved; a first start saves its state at once, so that the next one is known as such."""
 
-    def __init__(self, founding: Held, saved: Rows, *, may_vote: bool = True) -> None:
+    def __init__(self, founding: Held, network: bytes, saved: Rows, *, may_vote: bool = True) -> None:
         """founding: entry 0, checked. Raises UsageError('other-incarnation'), StorageError('damaged')."""
         self._team = founding.entry.team.hex()
         self._incarnation = founding.entry.incarnation
@@ -86,7 +86,7 @@ class Decisions:
         self.term, self.vote, self.may_vote, self.commit = 0, b"", may_vote, 0
         votes = dict(saved(self._vote_space))
         if _STATE in votes:
-            self._load(votes, saved)
+            self._load(votes, network, saved)
         else:
             self._save_state()
 
@@ -182,8 +182,8 @@ class Decisions:
         state = HardState(self._incarnation, self.term, self.vote, self.may_vote)
         self._pending[self._vote_space, _STATE] = codec.encode(state)
 
-    def _load(self, votes: dict[bytes, bytes], saved: Rows) -> None:
-        """Our own rows: signatures were checked before they were saved, the chain is checked for damage."""
+    def _load(self, votes: dict[bytes, bytes], network: bytes, saved: Rows) -> None:
+        """Our own rows, checked for damage: each entry by the next one's hash, the last by its signature."""
         state = _own(votes[_STATE], HardState)
         if state.incarnation != self._incarnation:
             raise UsageError("other-incarnation", f"the disk holds incarnation {state.incarnation} of this team")
@@ -193,6 +193,8 @@ class Decisions:
             if key != _key(len(self._log)) or held.entry.previous != self.last.hash:
                 raise _damaged(f"entry {len(self._log)} does not follow the one before")
             self._log.append(held)
+        if _is_torn(self.last.frame, network):
+            raise _damaged(f"entry {self.last_index} is not what was signed")
         self.commit = int.from_bytes(votes.get(_COMMIT, b""), "big")
         if self.commit > self.last_index:
             raise _damaged(f"{self.commit} entries were decided, {self.last_index} are left")
@@ -200,6 +202,14 @@ class Decisions:
 
 def _key(index: int) -> bytes:
     return index.to_bytes(8, "big")
+
+
+def _is_torn(frame: bytes, network: bytes) -> bool:
+    try:
+        open_entry(frame, network)
+    except PeerError:
+        return True
+    return False
 
 
 def _own(data: bytes, kind: type[T]) -> T:

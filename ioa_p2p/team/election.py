@@ -7,8 +7,6 @@
        │      link lost         │                         │                          │
        └────────── higher term, a proven coordinator, a jump of time, no majority within the lease
 
-Long because: the roles of one Raft machine stand together, so that each change of role shows all that it resets.
-
 Source: Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (sections 5.1-5.4), and
 Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What is added: votes are signed, and a
 majority of them, the certificate, goes with the term, so that nobody follows a coordinator that was not elected.
@@ -83,7 +81,7 @@ class Election:
         self._me, self._rank, self._timing, self._rng = me, rank, timing, rng
         self._electorate = Electorate(network, team, incarnation, voters, candidates, 0, first.hash)
         self._others = sorted(voters - {me.node})
-        self._log = Decisions(first, saved, may_vote=not lost_disk)
+        self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None
         self._mandate = saved_mandate(self._log)
@@ -147,7 +145,6 @@ class Election:
         return self._drain()
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage) -> list[Effect]:
-        """Raises PeerError with nothing changed."""
         if not self._is_ours(peer, message):
             return self._drain()
         intake = self._check(peer, message)
@@ -158,9 +155,7 @@ class Election:
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
         assert name == self._timer
-        slept = self._slept(now)
-        self._notice_lapse(now)
-        if slept:
+        if self._slept(now) or self._has_lapsed(now):
             self._become_follower(now, self.term, None)
         elif self._role is Role.COORDINATOR:
             self._beat(now)
@@ -169,7 +164,6 @@ class Election:
         return self._drain()
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
-        """Raises UsageError with nothing changed."""
         match command:
             case Propose(step, key):
                 self._propose(now, step, key)
@@ -488,6 +482,7 @@ class Election:
 
     def _arm(self, at: float | None) -> None:
         self._due_s = float("inf") if at is None else at
+        self._effects = [effect for effect in self._effects if not isinstance(effect, SetTimer)]
         self._effects.append(SetTimer(self._timer, at))
 
     def _send(self, peer: bytes, message: DecisionMessage) -> None:

@@ -138,9 +138,14 @@ class TeamState:
 
     def refusal(self, entry: Committed) -> str:
         """Why `apply` would refuse this entry now, or an empty text."""
-        probe = copy(self)
-        probe.tasks, probe.refused, probe._said = dict(self.tasks), {}, set(self._said)
+        probe = self.copy()
         return next((each.code for each in probe.apply(entry) if isinstance(each, Refused)), "")
+
+    def copy(self) -> "TeamState":
+        """One to try things on."""
+        other = copy(self)
+        other.tasks, other.refused, other._said = dict(self.tasks), dict(self.refused), set(self._said)
+        return other
 
     @property
     def open_tasks(self) -> list[TaskRow]:

@@ -63,7 +63,7 @@ def test_a_misspelt_variable_or_flag_is_refused_the_same_way(home: Home) -> None
     ("text", "key"),
     [
         ("ttl_s = 59", "ttl_s"),
-        ("ttl_s = true", "ttl_s"),
+        ("rank = true", "rank"),
         ('ttl_s = "70"', "ttl_s"),
         ("[dht]\nport = 65536", "dht.port"),
         ('[dht]\nhost = "example.org"', "dht.host"),

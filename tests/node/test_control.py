@@ -158,9 +158,10 @@ async def test_a_client_that_stops_reading_is_cut_off(path: Path, node: Node) ->
     writer.write(request("watch"))
     await asyncio.wait_for(node.watching.wait(), WAIT_S)
     event = {"text": "x" * 100_000}
-    while not node.cancelled.is_set():
+    for _ in range(2 * limits.CONTROL_BACKLOG_BYTES_MAX // 100_000):
         node.emit(event)
         await asyncio.sleep(0)
+    await asyncio.wait_for(node.cancelled.wait(), WAIT_S)
     assert (await say(path, request("count", to=1)))[-1]["ok"]
     writer.close()
 

@@ -1,5 +1,4 @@
-"""The invariants (docs/invariants.md) as small checkers over a world: each listens to what it needs.
-
+"""The invariants (docs/invariants.md) as small checkers: each listens to what it needs, raises `Violation`.
 
 Made with the world; they see machines, disks, mail and events, never more than an outside observer could.
 """

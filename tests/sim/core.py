@@ -3,12 +3,25 @@
 from pathlib import Path
 
 from ioa_p2p.team.election import Election
-from tests.sim import election
-from tests.sim.mutants import MUTANTS
+from ioa_p2p.team.machine import Teams
+from tests.sim import (
+    election,
+    gossip,
+    gossip_mutants,
+    gossip_schedules,
+    mutants,
+    schedules,
+    team,
+    team_mutants,
+    team_schedules,
+)
 from tests.sim.scenario import Scenario
-from tests.sim.schedules import SCHEDULES
 
-SCENARIOS = (Scenario("election", Election, election.play, SCHEDULES, MUTANTS),)
+SCENARIOS = (
+    Scenario("election", Election, election.play, schedules.SCHEDULES, mutants.MUTANTS),
+    Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
+    Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
+)
 
 
 def regressions(scenario: str) -> list[int]:

@@ -9,11 +9,12 @@ from typing import Any
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
+from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.team import Assign, Reassign, TaskSpec, decode_step
+from ioa_p2p.wire.team import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
 from tests.sim.jobs import NETWORK, TEAM, Jobs
 from tests.sim.scenario import Violation
 from tests.sim.world import World
@@ -30,9 +31,9 @@ class NothingFenced:
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, StartTask):
             return
-        newest = max((attempt for attempt in _attempts(world, node, event.spec.id)), default=0)
-        if newest > event.spec.attempt:
-            raise Violation("I6", f"attempt {event.spec.attempt} starts where {newest} is decided")
+        lowest = _fences(world, node, event.spec.id)
+        if event.spec.attempt < lowest:
+            raise Violation("I6", f"attempt {event.spec.attempt} starts where {lowest} is the lowest that may")
 
 
 class CommittedFirst:
@@ -52,14 +53,14 @@ class CommittedFirst:
         raise Violation("I10", "a task starts that the node's log does not hold")
 
     def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
-        row = _row(world, node, index)
-        holding = sum(_row(world, other, index) == row for other in self._jobs.nodes)
-        if holding <= len(self._jobs.nodes) // 2:
+        row, members = _row(world, node, index), self._jobs.teams()[node].state.roster.voters
+        holding = sum(_row(world, other, index) == row for other in members)
+        if holding <= len(members) // 2:
             raise Violation("I10", f"a task starts while {holding} hold its assignment")
         first = next(one for one in _log(world, node).values() if one.term == entry.term and one.certificate)
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in first.certificate]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (entry.term, entry.node)}
-        if len(voters & set(self._jobs.nodes)) <= len(self._jobs.nodes) // 2:
+        if len(voters & members) <= len(members) // 2:
             raise Violation("I10", "an assignment by nobody's coordinator")
 
 
@@ -110,7 +111,11 @@ class FinalIsFinal:
                 raise Violation("final", f"{self._ends[task]} here is {event.state} there")
         team = self._jobs.teams().get(node)
         row = team.state.tasks.get(task) if team else None
-        if row is not None and row.outcome is not None and row.outcome.attempt != row.spec.attempt:
+        if (
+            row is not None
+            and row.outcome is not None
+            and not set(outputs_of(row.outcome).values()) <= {row.spec.agent}
+        ):
             raise Violation("I6", "the result of a fenced attempt was applied")
 
 
@@ -185,10 +190,20 @@ def _log(world: World, node: Node, *, decided: bool = False) -> dict[int, Entry]
     return {index: entries[index] for index in sorted(entries, reverse=True) if not decided or index <= commit}
 
 
-def _attempts(world: World, node: Node, task: bytes) -> list[int]:
-    """The attempts of a task that the node's decided log gave out."""
-    steps = [_step(entry) for entry in _log(world, node, decided=True).values()]
-    return [step.attempt for step in steps if isinstance(step, Reassign) and step.task == task]
+def _fences(world: World, node: Node, task: bytes) -> int:
+    """The lowest attempt of a task that the node's decided log still lets start."""
+    lowest = 1
+    for entry in reversed(_log(world, node, decided=True).values()):
+        match _step(entry):
+            case Reassign() as step if step.task == task:
+                lowest = step.attempt
+            case Outcome() as step if step.task == task and step.attempt == lowest:
+                return limits.TASK_ATTEMPTS_MAX + 1
+            case Cancel() as step if task in step.tasks:
+                return limits.TASK_ATTEMPTS_MAX + 1
+            case _:
+                pass
+    return lowest
 
 
 def _gives(entry: Entry, spec: TaskSpec) -> bool:

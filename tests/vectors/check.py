@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+from nacl import bindings
 from nacl.signing import SigningKey, VerifyKey
 
 FOLDER = Path(__file__).parent
@@ -88,12 +89,29 @@ def check_unsigned(vector: Vector) -> None:
     assert msgpack.packb(plain(vector["value"])) == data
 
 
+def check_datagram(vector: Vector) -> None:
+    raw = {key: bytes.fromhex(text) for key, text in vector.items() if key != "mesh"}
+    sender, receiver = (bytes(SigningKey(raw[name]).verify_key) for name in ("sender", "receiver"))
+    private = SigningKey(raw["receiver"]).to_curve25519_private_key()
+    shared = bindings.crypto_scalarmult(bytes(private), bytes(VerifyKey(sender).to_curve25519_public_key()))
+    mesh = blake(vector["mesh"].encode(), 16) + raw["secret"]
+    key = hashlib.blake2b(shared + sender + receiver + mesh, digest_size=32, person=b"ioa-p2p/box").digest()
+    assert raw["datagram"][:58] == b"\x01\x01" + sender + raw["nonce"]
+    assert bindings.crypto_secretbox_open(raw["datagram"][58:], raw["nonce"], key) == raw["message"]
+
+
 def check_link(vector: Vector) -> None:
     frame, body = bytes.fromhex(vector["frame"]), bytes.fromhex(vector["body"])
     assert frame == (len(body) + 1).to_bytes(4, "big") + bytes([vector["number"]]) + body
 
 
-CHECKS = {"identifiers": check_identifier, "signed": check_signed, "unsigned": check_unsigned, "link": check_link}
+CHECKS = {
+    "identifiers": check_identifier,
+    "signed": check_signed,
+    "unsigned": check_unsigned,
+    "datagrams": check_datagram,
+    "link": check_link,
+}
 
 
 def main() -> None:

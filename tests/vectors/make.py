@@ -11,49 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.wire import codec, frames, ids, limits
+from ioa_p2p.crypto.box import Boxes
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.wire import codec, dht, frames, ids, limits
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.link import VERSION, Hello, LinkKind
-from tests.wire.samples import ALICE, BOB, MALLORY, NETWORK, OTHER_NETWORK, card, pointer, record
+from ioa_p2p.wire.link import LinkKind
+from tests.vectors.samples import HELLO, LINE, SIGNED, UNSIGNED
+from tests.wire.samples import ALICE, BOB, MALLORY, NETWORK, OTHER_NETWORK, card, record
 
 FOLDER = Path(__file__).parent
 MESH = "test-mesh"
+SECRET = bytes(range(32))
 Vector = dict[str, Any]
-
-HELLO = Hello(
-    VERSION,
-    NETWORK,
-    1_799_999_999_000,
-    software="ioa-p2p 0.1.0",
-    features=("relay",),
-    addresses=("/ip4/127.0.0.1/tcp/4001",),
-    endpoint="127.0.0.1:4001",
-)
-
-# Every signed body and every unsigned one, by name. A new wire type is added here.
-SIGNED: dict[str, tuple[Kind, Any]] = {
-    "a record": (Kind.RECORD, record()),
-    "a record that says gone": (Kind.RECORD, record(gone=True, ttl=limits.TTL_S_DEFAULT + limits.GONE_EXTRA_TTL_S)),
-    "a record with an owner's certificate": (Kind.RECORD, record(owner_cert=bytes(range(140)))),
-    "a pointer": (Kind.POINTER, pointer()),
-    "a pointer of a shard, with a sketch": (
-        Kind.POINTER,
-        pointer(depth=4, sketch=bytes(range(64)), endpoint=bytes(18)),
-    ),
-}
-UNSIGNED: dict[str, Any] = {
-    "a card": card(),
-    "a hello": HELLO,
-    "a hello of few words": Hello(VERSION, NETWORK, 0),
-}
 
 
 def build() -> dict[str, list[Vector]]:
     return {
         "identifiers": list(identifiers()),
         "signed": [signed(name, kind, body) for name, (kind, body) in SIGNED.items()],
-        "unsigned": [unsigned(name, value) for name, value in UNSIGNED.items()],
-        "link": [link(kind, body) for kind, body in ((LinkKind.HELLO, codec.encode(HELLO)), (LinkKind.PING, b"\x01"))],
+        "unsigned": [unsigned(value) for value in UNSIGNED],
+        "datagrams": [datagram(ALICE, BOB, b""), datagram(BOB, ALICE, SECRET)],
+        "link": list(links()),
         "refused": list(refused()),
     }
 
@@ -86,14 +64,31 @@ def signed(name: str, kind: Kind, body: Any) -> Vector:
     return {**head, **described(body), "frame": frame.hex()}
 
 
-def unsigned(name: str, value: Any) -> Vector:
-    return {"name": name, **described(value), "bytes": codec.encode(value).hex()}
+def unsigned(value: Any) -> Vector:
+    return {**described(value), "bytes": codec.encode(value).hex()}
 
 
-def link(kind: LinkKind, body: bytes) -> Vector:
+def datagram(sender: NodeKey, receiver: NodeKey, secret: bytes) -> Vector:
+    """docs/wire.md, "Datagrams". The nonce is random in a node."""
+    message, nonce = codec.encode(dht.Ping(1, False)), bytes(range(24))
+    return {
+        "sender": sender.seed.hex(),
+        "receiver": receiver.seed.hex(),
+        "mesh": MESH,
+        "secret": secret.hex(),
+        "nonce": nonce.hex(),
+        "message": message.hex(),
+        "datagram": Boxes(sender, NETWORK, secret).seal(receiver.node, nonce, message).hex(),
+    }
+
+
+def links() -> Iterator[Vector]:
     """docs/wire.md, "Link"."""
-    frame = (1 + len(body)).to_bytes(4, "big") + bytes([kind]) + body
-    return {"kind": kind.name.lower(), "number": int(kind), "body": body.hex(), "frame": frame.hex()}
+    line = envelope.seal(ALICE, NETWORK, Kind.LOG, LINE)
+    bodies = ((LinkKind.HELLO, codec.encode(HELLO)), (LinkKind.PING, b"\x01"), (LinkKind.SIGNED, line + line))
+    for kind, body in bodies:
+        frame = (1 + len(body)).to_bytes(4, "big") + bytes([kind]) + body
+        yield {"kind": kind.name.lower(), "number": int(kind), "body": body.hex(), "frame": frame.hex()}
 
 
 def refused() -> Iterator[Vector]:
@@ -117,11 +112,14 @@ def refused() -> Iterator[Vector]:
 
 
 def described(value: Any) -> Vector:
+    """The type as docs/wire.md names it, the names of its fields, and the value in plain JSON."""
+    kind = type(value)
     plain = jsonable(codec.read_any(codec.encode(value)))
+    name = f"{kind.__module__.rsplit('.')[-1]}.{kind.__name__}"
     if isinstance(plain, dict):
-        return {"type": type(value).__name__, "value": plain}
-    tag = ["tag"] if type(value).__struct_config__.tag is not None else []
-    return {"type": type(value).__name__, "fields": [*tag, *type(value).__struct_fields__], "value": plain}
+        return {"type": name, "value": plain}
+    tag = ["tag"] if kind.__struct_config__.tag is not None else []
+    return {"type": name, "fields": [*tag, *kind.__struct_fields__], "value": plain}
 
 
 def jsonable(value: Any) -> Any:

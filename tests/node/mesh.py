@@ -1,0 +1,74 @@
+"""Whole nodes over memory transports, in one process: real machines, storage, agents and control."""
+
+import random
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.net.memory import MemoryDatagrams, MemoryHub, MemoryLinks
+from ioa_p2p.node.config import AgentConfig, Config, Seed
+from ioa_p2p.node.home import Home
+from ioa_p2p.node.neighbourhood import link_address
+from ioa_p2p.node.node import Node
+from ioa_p2p.wire import ids
+from ioa_p2p.wire.link import VERSION, Hello
+
+HELLO = str(Path(__file__).parents[2] / "examples" / "hello" / "hello.py")
+MESH = "test"
+
+
+class Mesh:
+    """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.hub = MemoryHub()
+        self.nodes: dict[str, Node] = {}
+        self._folder = folder
+        self._configs: dict[str, Config] = {}
+        self._stacks: dict[str, AsyncExitStack] = {}
+
+    async def __aenter__(self) -> "Mesh":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for name in list(self._stacks):
+            await self.stop(name)
+
+    def make(self, name: str, *, seeds: tuple[str, ...] = (), allow: tuple[str, ...] = (), agents: Any = ()) -> Config:
+        """Write down a node: seeds and allow name other nodes of this mesh. agents: (name, target) pairs."""
+        place = self._folder / name
+        home = Home(name, place, place)
+        home.make_folders()
+        home.make_key()
+        number = len(self._configs) + 1
+        self._configs[name] = Config(
+            home=home,
+            mesh=MESH,
+            dht_port=4_000 + number,
+            seeds=tuple(Seed(self.key(seed).node, "127.0.0.1", self._configs[seed].dht_port) for seed in seeds),
+            allow=tuple(self.key(one).node for one in allow),
+            agents={agent: AgentConfig(agent, "python", {"target": target}) for agent, target in agents},
+        )
+        return self._configs[name]
+
+    def key(self, name: str) -> NodeKey:
+        return NodeKey(self._configs[name].home.read_key())
+
+    async def start(self, name: str) -> Node:
+        config = self._configs[name]
+        stack = self._stacks[name] = AsyncExitStack()
+        node = Node(config, datagrams=self._datagrams(config), links=self._links(config))
+        self.nodes[name] = await stack.enter_async_context(node)
+        return node
+
+    async def stop(self, name: str) -> None:
+        await self._stacks.pop(name).aclose()
+
+    def _datagrams(self, config: Config) -> MemoryDatagrams:
+        return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)
+
+    def _links(self, config: Config) -> MemoryLinks:
+        hello = Hello(VERSION, ids.network_id(MESH), 1)
+        node = NodeKey(config.home.read_key()).node
+        return MemoryLinks(self.hub, node, hello, random.Random(1), link_address(config.dht_host, config.dht_port))

@@ -1,0 +1,143 @@
+"""Whole nodes: they find each other, form a team, do the job; strangers get nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioa_p2p.errors import NetError, StorageError, UsageError
+from ioa_p2p.net.ports import Frames
+from ioa_p2p.node import verbs
+from ioa_p2p.node.node import Node
+from tests.node.mesh import HELLO, Mesh
+
+WAIT_S = 60.0
+GOAL = "greet somebody with a hello"
+
+
+@pytest.fixture
+async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
+    async with Mesh(tmp_path) as made:
+        yield made
+
+
+async def up(mesh: Mesh, *names: str) -> None:
+    await asyncio.gather(*(mesh.start(name) for name in names))
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*(mesh.nodes[name].ready.wait() for name in names))
+
+
+async def say(node: Node, verb: str, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    events: list[dict[str, Any]] = []
+    async with asyncio.timeout(WAIT_S):
+        return await verbs.handlers(node)[verb](args, events.append), events
+
+
+async def three(mesh: Mesh, *, allowed: bool = True) -> None:
+    """An asker and two greeters."""
+    mesh.make("asker")
+    for name in ("left", "right"):
+        mesh.make(name, seeds=("asker",), allow=("asker",) if allowed else (), agents=[("hello", HELLO)])
+    await up(mesh, "asker", "left", "right")
+
+
+async def test_a_goal_is_met_by_nodes_that_found_each_other(mesh: Mesh) -> None:
+    await three(mesh)
+    result, events = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    assert (result["outcome"], result["why"]) == ("concluded", "done")
+    assert result["credits"][0]["skill"] == "text.greet"
+    kinds = {event["kind"] for event in events}
+    assert kinds >= {"started", "found", "bid", "roster", "elected", "phase", "said", "task", "concluded"}
+
+
+async def test_a_node_works_for_nobody_it_was_not_told_to_work_for(mesh: Mesh) -> None:
+    await three(mesh, allowed=False)
+    result, events = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    assert (result["outcome"], result["why"]) == ("failed", "nobody-fits")
+    assert {event["reason"] for event in events if event["kind"] == "bid"} == {"not-allowed"}
+    assert not mesh.nodes["left"].teams.teams
+
+
+async def test_a_restarted_asker_still_tells_the_whole_story(mesh: Mesh) -> None:
+    await three(mesh)
+    first, _ = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    await mesh.stop("asker")
+    await mesh.start("asker")
+    again, events = await say(mesh.nodes["asker"], "resume")
+    assert {key: again[key] for key in ("team", "outcome", "answer", "files")} == {
+        key: first[key] for key in ("team", "outcome", "answer", "files")
+    }
+    assert {event["kind"] for event in events} >= {"roster", "phase", "task", "concluded"}
+
+
+async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
+    await three(mesh)
+    result, _ = await say(mesh.nodes["asker"], "ask", goal="solder the zinc gutter", timeout_s=30)
+    assert result["outcome"] == "failed"
+    assert "Nobody was found" in result["answer"]
+
+
+async def test_find_tells_who_can_do_it_and_how_fresh_the_word_is(mesh: Mesh) -> None:
+    await three(mesh)
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            result, events = await say(mesh.nodes["asker"], "find", words="hello", timeout_s=10)
+            if result["hits"] == 2:
+                break
+    assert {event["agent"] for event in events} == {"hello"}
+    assert all(0 <= event["age_s"] < WAIT_S for event in events)
+
+
+async def test_find_without_a_word_says_what_to_give(mesh: Mesh) -> None:
+    mesh.make("alone")
+    await up(mesh, "alone")
+    with pytest.raises(UsageError) as fault:
+        await say(mesh.nodes["alone"], "find", words="?!")
+    assert fault.value.code == "empty-query"
+    assert fault.value.hint
+
+
+async def test_a_locked_folder_refuses_a_second_node_and_names_the_first(mesh: Mesh) -> None:
+    mesh.make("only")
+    await up(mesh, "only")
+    with pytest.raises(StorageError) as fault:
+        await mesh.start("only")
+    assert fault.value.code == "locked"
+
+
+async def test_a_port_in_use_is_said_and_leaves_nothing_open(mesh: Mesh) -> None:
+    first, second = mesh.make("first"), mesh.make("second")
+    await up(mesh, "first")
+    node = Node(second, datagrams=mesh._datagrams(first), links=mesh._links(second))
+    with pytest.raises(NetError) as fault:
+        await node.__aenter__()
+    assert fault.value.code == "port-in-use"
+    await up(mesh, "second")
+
+
+async def test_an_agent_that_cannot_come_up_is_named_and_the_node_goes_on(mesh: Mesh) -> None:
+    mesh.make("lame", agents=[("broken", "no/such/file.py")])
+    await up(mesh, "lame")
+    status, _ = await say(mesh.nodes["lame"], "status")
+    assert "broken" in status["agents_failed"]
+    checks, _ = await say(mesh.nodes["lame"], "doctor")
+    assert any(check["name"] == "agent broken" and not check["ok"] and check["hint"] for check in checks["checks"])
+
+
+async def test_garbage_at_every_port_is_counted_and_the_node_lives(mesh: Mesh) -> None:
+    await three(mesh)
+    node = mesh.nodes["asker"]
+    peer = mesh.key("left").node
+
+    node.switch.on_datagrams(
+        [(node.datagrams.endpoint, data) for data in (b"", b"\x00" * 1_200, b"\x01\x01" + b"x" * 90)]
+    )
+    node.switch.on_events(
+        [Frames(peer, [(kind, body) for kind in range(256) for body in (b"", b"\xc1", b"\x93" * 40)])]
+    )
+    status, _ = await say(node, "status")
+    assert sum(count for name, count in status["counters"].items() if name.startswith("switch.")) > 3
+    result, _ = await say(node, "ask", goal=GOAL, timeout_s=30)
+    assert result["outcome"] == "concluded"

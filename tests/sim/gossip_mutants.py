@@ -1,0 +1,114 @@
+"""Planted faults of the team channel: each is one plausible mistake, and must be caught by the rules beside it."""
+
+import pytest
+
+from ioa_p2p.crypto import envelope
+from ioa_p2p.effects import Effect, Now, Send
+from ioa_p2p.gossip.channel import Channel
+from ioa_p2p.gossip.log import Chain, Judgement
+from ioa_p2p.gossip.order import Order
+from ioa_p2p.gossip.reach import Reach
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.frames import Frame
+from ioa_p2p.wire.gossip import Entries, Entry
+from tests.gossip.team import TEAM
+from tests.sim.scenario import Mutant
+
+
+def no_signature_check(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(envelope, "check", lambda frame, network: None)
+
+
+def no_hash_link(patch: pytest.MonkeyPatch) -> None:
+    """Numbers are enough."""
+    judge = Chain.judge
+
+    def blind(chain: Chain, entry: Entry, digest: bytes) -> Judgement:
+        return Judgement.NEXT if entry.seq == chain.head + 1 else judge(chain, entry, digest)
+
+    patch.setattr(Chain, "judge", blind)
+
+
+def no_fork_freeze(patch: pytest.MonkeyPatch) -> None:
+    """The second history is dropped, the first goes on."""
+    patch.setattr(Channel, "_freeze", lambda *_: [])
+
+
+def fork_kept_secret(patch: pytest.MonkeyPatch) -> None:
+    """Who sees two histories freezes, and gives nobody the proof."""
+    freeze, answer = Channel._freeze, Channel.frontier
+
+    def silent(effects: list[Effect]) -> list[Effect]:
+        return [effect for effect in effects if not (isinstance(effect, Send) and isinstance(effect.message, Entries))]
+
+    patch.setattr(Channel, "_freeze", lambda *args: silent(freeze(*args)))
+    patch.setattr(Channel, "frontier", lambda *args: silent(answer(*args)))
+
+
+def chains_only_in_memory(patch: pytest.MonkeyPatch) -> None:
+    """What was heard is forgotten at a restart, as a seen-cache would."""
+    patch.setattr(Chain, "load", lambda chain: iter(()))
+
+
+def copies_not_known(patch: pytest.MonkeyPatch) -> None:
+    """A copy of what is held is taken for the next entry."""
+    judge = Chain.judge
+
+    def forgetful(chain: Chain, entry: Entry, digest: bytes) -> Judgement:
+        found = judge(chain, entry, digest)
+        return Judgement.NEXT if found is Judgement.KNOWN else found
+
+    patch.setattr(Chain, "judge", forgetful)
+
+
+def strangers_heard(patch: pytest.MonkeyPatch) -> None:
+    """An author without a chain gets one."""
+    accept = Channel.accept
+
+    def open_door(channel: Channel, now: Now, peer: bytes, frame: Frame, entry: Entry) -> list[Effect]:
+        channel._chains.setdefault(entry.node, Chain(TEAM, entry.node, channel._rows))
+        return accept(channel, now, peer, frame, entry)
+
+    patch.setattr(Channel, "accept", open_door)
+
+
+def no_causal_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Order, "_has", lambda order, author, seq: True)
+
+
+def no_frontier_on_connect(patch: pytest.MonkeyPatch) -> None:
+    relink = Channel.relink
+    patch.setattr(Channel, "relink", lambda *args: relink(*args) and [])
+
+
+def no_frontier_by_the_clock(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Channel, "_tell_later", lambda channel, now: [])
+
+
+def no_relay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reach, "relays", lambda reach, author, seq, source: [])
+
+
+def wants_never_repeated(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(limits, "CHAT_ANSWER_S", 10_000.0)
+
+
+def deaf_pushed_for_ever(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(limits, "CHAT_UNANSWERED_MAX", 10**9)
+
+
+MUTANTS = (
+    Mutant("no signature check", no_signature_check, frozenset({"C1", "C3", "C5"})),
+    Mutant("no hash link", no_hash_link, frozenset({"C5"})),
+    Mutant("no fork freeze", no_fork_freeze, frozenset({"C5"})),
+    Mutant("fork kept secret", fork_kept_secret, frozenset({"C5"})),
+    Mutant("chains only in memory", chains_only_in_memory, frozenset({"C2", "C3"})),
+    Mutant("copies not known", copies_not_known, frozenset({"C2"})),
+    Mutant("strangers heard", strangers_heard, frozenset({"C1"})),
+    Mutant("no causal order", no_causal_order, frozenset({"C4"})),
+    Mutant("no frontier on connect", no_frontier_on_connect, frozenset({"L3"})),
+    Mutant("no frontier by the clock", no_frontier_by_the_clock, frozenset({"L3"})),
+    Mutant("no relay", no_relay, frozenset({"L3"})),
+    Mutant("wants never repeated", wants_never_repeated, frozenset({"L3"})),
+    Mutant("deaf pushed for ever", deaf_pushed_for_ever, frozenset({"C6"})),
+)
