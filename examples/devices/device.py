@@ -44,8 +44,8 @@ async def measure(task, progress):
 
 
 def folder() -> Path:
-    """The node's home, with all it keeps."""
-    return Path(os.environ.get("IOA_P2P_HOME") or os.environ.get("NODE_FOLDER") or ".").absolute()
+    """The node's own folder, with all it keeps; `ioa-p2p up` tells it."""
+    return Path(os.environ.get("NODE_FOLDER") or ".").absolute()
 
 
 def device() -> str:

@@ -33,7 +33,7 @@ async def agents(tmp_path: Path) -> AsyncIterator[Agents]:
         tables |= tomllib.loads((ROOT / "examples" / file).read_text())["agents"]
     for table in (each for each in tables.values() if each["adapter"] == "python"):
         table["target"] = str(ROOT / table["target"])
-        table["env"] = {"IOA_P2P_HOME": str(tmp_path), "DEVICE_NAME": "kitchen", "DEVICE_SECONDS": "0.3"}
+        table["env"] = {"NODE_FOLDER": str(tmp_path), "DEVICE_NAME": "kitchen", "DEVICE_SECONDS": "0.3"}
         table["env"]["DEVICE_INTERVAL_S"] = "0.05"
     started = await start_all(tables)
     assert started.failures == {}

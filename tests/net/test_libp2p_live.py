@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
+import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 import trio
+import trio.lowlevel
+from libp2p.stream_muxer.exceptions import MuxedStreamError
 
 from ioa_p2p.errors import NetError
 from ioa_p2p.net import libp2p_patches
@@ -201,6 +204,54 @@ async def test_a_peer_that_sends_beyond_its_window_is_cut(rig: Rig, monkeypatch:
     await _as_stranger(act)
     await a.inbox.until(lambda: a.inbox.downs(node_of(99)))
     assert sum(len(body) for _, body in a.inbox.frames(node_of(99))) <= limits.LINK_WINDOW_BYTES + 64 * 1024
+
+
+async def test_a_full_house_of_idlers_gives_way_to_who_wants_a_link(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LINK_SOCKETS_INBOUND_MAX", 20)
+    a, b, c = await rig.peer(1), await rig.peer(2), await rig.peer(3)
+    await join(b, a)
+    idlers = [await asyncio.open_connection("127.0.0.1", port_of(a)) for _ in range(60)]
+    await _still_works(a, c)
+    await _still_works(a, b)
+    closed = [asyncio.create_task(reader.read()) for reader, _ in idlers]
+    await asyncio.wait(closed, timeout=WAIT_S)
+    assert all(task.done() for task in closed)
+    for _, writer in idlers:
+        writer.close()
+
+
+async def test_a_connection_that_carries_no_link_is_closed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LINK_BARE_S", 0.5)
+    a, b = await rig.peer(1), await rig.peer(2)
+    await join(b, a)
+
+    async def act(who: Stranger) -> None:
+        conn = await who.connection(a.node, a.links.addresses[0])
+        with trio.fail_after(WAIT_S):
+            await conn.event_closed.wait()
+
+    await _as_stranger(act)
+    await _still_works(a, b)
+
+
+@pytest.mark.parametrize("flood", ["streams", "bytes"])
+async def test_a_connection_without_measure_is_closed(rig: Rig, flood: str) -> None:
+    a, b = await rig.peer(1), await rig.peer(2)
+    await join(b, a)
+
+    async def act(who: Stranger) -> None:
+        conn = await who.connection(a.node, a.links.addresses[0])
+        muxer = conn.muxed_conn
+        with contextlib.suppress(MuxedStreamError):
+            for _ in range(limits.LINK_STREAMS_MAX + 1):
+                stream = await muxer.open_stream()
+                if flood == "bytes":
+                    muxer.write_now(struct.pack("!BBHII", 0, 0, 0, stream.stream_id, 2 * limits.LINK_WINDOW_BYTES))
+        with trio.fail_after(limits.LINK_BARE_S - 2):
+            await conn.event_closed.wait()
+
+    await _as_stranger(act)
+    await _still_works(a, b)
 
 
 # -- processes -----------------------------------------------------------------------------------------

@@ -237,10 +237,11 @@ def test_an_ended_link_says_nothing_more() -> None:
     assert link is not None
     b.board.cut(0.0, SMALL, "bad-frames")
     assert b.told()[-1] == LinkDown(SMALL, "bad-frames")
-    heard = len(b.told())
+    heard, counted = len(b.told()), dict(b.board.counters)
     b.board.received(0.0, link, b"more")
     b.board.closed(0.0, link, "closed")
     assert len(b.told()) == heard
+    assert b.board.counters == counted
     assert a.standing(LARGE) == 1
 
 
