@@ -22,6 +22,7 @@ from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.holder import Holder
 from ioa_p2p.dht.join import Joining
+from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.publisher import Publisher
@@ -59,19 +60,20 @@ class DhtMachine:
         self._out: list[Effect] = []
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
-        self._peers = Peers(key.node, rows, self._calls, self._out)
+        self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
-        self._neighbours = Neighbours(self._store, self._gate, self._out, self._compared)
+        self._neighbours = Neighbours(self._store, self._gate, self._out, self.faults, self._compared)
         self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
             key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
         )
+        self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
         self._searches = 0
         self._waiting: deque[Callable[[Now], None]] = deque()
         self._told_good = 0
@@ -220,7 +222,7 @@ class DhtMachine:
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
         found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
-        self._emit_search(now, search, found)
+        self._emit_found(now, found)
 
     def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
         PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
@@ -228,7 +230,7 @@ class DhtMachine:
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
         pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
         found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
-        self._emit_search(now, search, found)
+        self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
         put = Put(self._calls, item.raw, partial(self._frame_put, request))
@@ -238,12 +240,14 @@ class DhtMachine:
         self._out.append(Emit(events.FramePut(request, put.succeeded, put.confirmed, put.holders)))
         self._search_ended(now)
 
-    def _emit_search(self, now: Now, search: Search, event: Any) -> None:
-        self.faults.update(search.faults)
+    def _emit_found(self, now: Now, event: Any) -> None:
         self._out.append(Emit(event))
         self._search_ended(now)
 
     # -- what the parts tell each other
+
+    def _entered(self, now: Now, contact: wire.Contact) -> None:
+        self._keeper.entered(now, contact)
 
     def _missed(self, contact: wire.Contact) -> None:
         self._peers.missed(contact)
@@ -284,6 +288,7 @@ class DhtMachine:
         self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
         self._joining.look_around(now)
         self._neighbours.compare_all(now)
+        self._keeper.check(now)
 
     def _refresh(self, now: Now) -> None:
         self._calls.abandon(now)

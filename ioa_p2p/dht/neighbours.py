@@ -5,6 +5,7 @@
 A neighbour is no authority: what it hands over passes the same checks as a Store, and counts to a quota of its own.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,10 +27,12 @@ class Neighbour:
 
 
 class Neighbours:
-    """on_compared(now) is called when an exchange with one of them is complete. `refused` counts frames by fault."""
+    """on_compared(now) is called when an exchange with one of them is complete. faults: refused frames are counted."""
 
-    def __init__(self, store: Store, gate: Gate, out: list[Effect], on_compared: Callable[[Now], None]) -> None:
-        self.refused: dict[str, int] = {}
+    def __init__(
+        self, store: Store, gate: Gate, out: list[Effect], faults: Counter[str], on_compared: Callable[[Now], None]
+    ) -> None:
+        self._faults = faults
         self._store = store
         self._gate = gate
         self._out = out
@@ -88,7 +91,7 @@ class Neighbours:
             del neighbour.lacking[slot]
             self._gate.admit(now, raw, node)
         except PeerError as fault:
-            self.refused[fault.code] = self.refused.get(fault.code, 0) + 1
+            self._faults[fault.code] += 1
 
     def _want(self, now: Now, node: bytes, neighbour: Neighbour) -> None:
         if neighbour.lacking:

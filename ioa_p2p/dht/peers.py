@@ -4,7 +4,7 @@ contact heard of ── ping, if its bucket has room ──> answered ──> ta
 request of a stranger ─┘                              unanswered ──> suspect, missed, dropped
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ioa_p2p.dht import space
@@ -19,9 +19,11 @@ SPACE = "dht/peers"
 
 
 class Peers:
-    """An Asker: its own pings. own: our key."""
+    """An Asker: its own pings. own: our key. on_entered(now, contact): it is new in the table."""
 
-    def __init__(self, own: bytes, rows: Rows, calls: Calls, out: list[Effect]) -> None:
+    def __init__(
+        self, own: bytes, rows: Rows, calls: Calls, out: list[Effect], on_entered: Callable[[Now, Contact], None]
+    ) -> None:
         self.own = own
         self.table = Table(space.position(own))
         self.remembered = list(_saved(rows))
@@ -29,7 +31,7 @@ class Peers:
         self._calls = calls
         self._out = out
         self._pinged: set[bytes] = set()
-        self._new: list[Contact] = []
+        self._on_entered = on_entered
 
     def usable(self, contact: Contact, source: Contact) -> bool:
         """Whether `source` may send us to `contact`: not to ourselves, and from afar not into our own network."""
@@ -52,17 +54,12 @@ class Peers:
         if client:
             self.table.remove(space.position(contact.key))
         elif self.table.enter(contact, now.boot):
-            self._new.append(contact)
+            self._on_entered(now, contact)
 
     def missed(self, contact: Contact) -> None:
         entry = self.table.get(space.position(contact.key))
         if entry is not None and entry.contact == contact:
             self.table.missed(entry.long_id)
-
-    def take_new(self) -> list[Contact]:
-        """Those that entered since the last call."""
-        new, self._new = self._new, []
-        return new
 
     def refresh_one(self, now: Now) -> None:
         """Ask whoever was not heard the longest whether it is still there."""

@@ -27,13 +27,14 @@ from ioa_p2p.wire.dht import Contact, FindNode, FindPointers, FindRecord, Found,
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What every search works with."""
+    """What every search works with. faults: what peers did wrong, counted by code."""
 
     calls: Calls
     peers: Peers
     store: Store
     gate: Gate
     agenda: Agenda
+    faults: Counter[str]
 
 
 class Search:
@@ -46,7 +47,6 @@ class Search:
         self.lookup = Lookup(space.at(key))
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
-        self.faults: dict[str, int] = {}
         self._means = means
         self._done = done
 
@@ -128,7 +128,7 @@ class Search:
             try:
                 contact = unpack_contact(packed)
             except PeerError as fault:
-                self._fault(fault)
+                self._means.faults[fault.code] += 1
                 continue
             subnet = space.subnet(contact.host)
             if subnet is not None:
@@ -141,11 +141,8 @@ class Search:
         try:
             return self._means.gate.read(now, raw, self.key)
         except PeerError as fault:
-            self._fault(fault)
+            self._means.faults[fault.code] += 1
             return None
-
-    def _fault(self, fault: PeerError) -> None:
-        self.faults[fault.code] = self.faults.get(fault.code, 0) + 1
 
 
 class RecordSearch(Search):

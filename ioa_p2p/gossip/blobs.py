@@ -208,7 +208,7 @@ class Blobs:
     def handle_timer(self, now: Now) -> list[Effect]:
         self._armed = None
         for fetch in self._fetches.values():
-            if fetch.asked and fetch.deadline <= now.boot:
+            if fetch.asked and fetch.deadline <= now.boot + limits.CHAT_EARLY_S:
                 fetch.drop_source(fetch.slow)
         return self._step(now)
 
@@ -238,7 +238,7 @@ class Blobs:
 
     def _is_hopeless(self, now: Now, fetch: Fetch) -> bool:
         _, others = self._peers_of(fetch.team)
-        return len(fetch.without) >= others or now.boot - fetch.progress >= limits.BLOB_GIVE_UP_S
+        return len(fetch.without) >= others or fetch.progress + limits.BLOB_GIVE_UP_S <= now.boot + limits.CHAT_EARLY_S
 
     def _ask(self, now: Now, fetch: Fetch) -> list[Effect]:
         if fetch.source is None:

@@ -74,7 +74,7 @@ class Chain:
         seq, limit = entry.seq, self.counts_to
         if seq <= limit:
             return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
-        if seq == limit + 1:
+        if seq == limit + 1 and (limit or self.frozen is None):
             if entry.previous[:HASH_SHORT_BYTES] != self.short(limit):
                 return Judgement.FORK
             return Judgement.NEXT if self.frozen is None else Judgement.IGNORED

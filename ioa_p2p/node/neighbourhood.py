@@ -62,6 +62,7 @@ class Neighbourhood:
             async with asyncio.timeout(wait_s):
                 await risen.wait()
         except TimeoutError:
+            self._risen.pop(node, None)
             return node in self._links.peers
         return True
 

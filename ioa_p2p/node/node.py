@@ -183,13 +183,13 @@ class Node:
         self.directory = Directory(self.dht, self.dht_driver)
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
         self.blobs = Blobs(self.gossip_driver, self.rows)
-        self.offers = Offers(self.key.node, self.agents.cards, self.config)
+        self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
             self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
             self.stories, self.agents.cards, self.config.home.reports,
         )  # fmt: skip
-        self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.offers.concurrency, self._offer)
+        self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
         leaders = frozenset(self.config.allow)
         self.goals = Goals(

@@ -154,3 +154,11 @@ def test_a_fork_deeper_than_the_first_evidence_lowers_what_counts() -> None:
     assert judge(held, third) is Judgement.FORK
     held.freeze(held.fork_seq(entry_of(third)), third)
     assert held.counts_to == 2
+
+
+def test_a_first_entry_that_names_one_before_it_is_a_fork_once() -> None:
+    held, raw = Disk().chain(), signed(AUTHOR, 1, blake(b"nothing is before the first"))
+    assert judge(held, raw) is Judgement.FORK
+    held.freeze(held.fork_seq(entry_of(raw)), raw)
+    assert held.counts_to == 0
+    assert judge(held, raw) is Judgement.IGNORED

@@ -1,0 +1,46 @@
+"""Index keys: which, in what order, and what is said when some are cut."""
+
+from ioa_p2p.dht.index import index_keys
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.records import Card, Skill
+
+
+def test_keys_come_from_skills_types_prefixes_and_words_each_once_in_this_order():
+    skills = (
+        Skill("stats.outliers", "Finds outliers", ("metrics.samples*",), ("stats.report",), ("anomaly",)),
+        Skill("stats.trend", outputs=("stats.report",)),
+    )
+    kept, cut = index_keys(Card("analyst", "Statistics of memory", skills=skills))
+    assert kept == [
+        "skill:stats.outliers",
+        "skill:stats.trend",
+        "out:stats.report",
+        "skill:stats",
+        "word:analyst",
+        "word:anomaly",
+        "word:statistic",
+        "word:memory",
+        "word:find",
+        "word:outlier",
+        "in:metrics.samples",
+    ]
+    assert cut == []
+
+
+def test_the_nearest_cells_of_an_index_model_come_first():
+    kept, _ = index_keys(Card("a"), cells=(7, 3))
+    assert kept[:2] == ["cell:7", "cell:3"]
+
+
+def test_what_is_beyond_the_limit_is_cut_and_said():
+    description = " ".join(f"word{number}" for number in range(50))
+    kept, cut = index_keys(Card("a1", description, skills=(Skill("x.y", inputs=("t",)),)))
+    assert len(kept) == limits.INDEX_KEYS_MAX
+    assert kept[:2] == ["skill:x.y", "skill:x"]
+    assert cut[-1] == "in:t"
+    assert len(kept) + len(cut) == 3 + 1 + 50
+
+
+def test_a_chinese_description_is_found_by_its_bigrams():
+    kept, _ = index_keys(Card("a1", "内存分析"))
+    assert {"word:内存", "word:存分", "word:分析"} <= set(kept)

@@ -1,0 +1,165 @@
+"""What a holder keeps, for how long, and what it does when it is full."""
+
+import pytest
+
+from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.effects import Now
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.dht import Verdict
+from tests.dht.frames import NOW, WALL, item, later
+from tests.wire.samples import ALICE, pointer, record
+
+SOURCE, OTHER = b"192.0.2", b"198.51.100"
+TTL = 600
+
+
+class Kept(Store):
+    """A store that lists its clone alarms."""
+
+    def __init__(self) -> None:
+        self.clones: list[Item] = []
+        super().__init__(self.clones.append)
+
+
+def owner(number: int) -> NodeKey:
+    return NodeKey(bytes([number]) * 32)
+
+
+@pytest.fixture
+def store() -> Kept:
+    return Kept()
+
+
+def one(seq: int = 10, **changes) -> Item:
+    return item(record(seq=seq, **{"ttl": TTL, **changes}))
+
+
+def test_the_newest_seq_wins_whatever_comes_first(store: Kept):
+    old, new = one(10), one(11)
+    assert store.put(NOW, new, SOURCE) is Verdict.KEPT
+    assert store.put(NOW, old, SOURCE) is Verdict.OLDER
+    assert store.get(NOW, old.slot).item is new
+    newer = one(12)
+    assert store.put(NOW, newer, SOURCE) is Verdict.KEPT
+    assert [held.item for held in store] == [newer]
+
+
+def test_of_two_frames_with_one_seq_all_holders_serve_the_lower_hash_and_raise_the_alarm():
+    twins = [one(10), one(10, endpoint="127.0.0.1:2")]
+    lower = min(twins, key=lambda twin: twin.hash)
+    for order in (twins, twins[::-1]):
+        store = Kept()
+        for twin in order:
+            store.put(NOW, twin, SOURCE)
+        assert store.get(NOW, lower.slot).item.hash == lower.hash
+        assert len(store.clones) == 1
+
+
+def test_putting_the_same_bytes_again_is_known_and_no_clone(store: Kept):
+    store.put(NOW, one(), SOURCE)
+    assert store.put(later(1), one(), OTHER) is Verdict.KNOWN
+    assert store.clones == []
+
+
+def test_an_item_is_kept_for_its_ttl_from_when_it_was_first_seen(store: Kept):
+    kept = one(issued=WALL)
+    store.put(NOW, kept, SOURCE)
+    assert store.get(later(TTL - 0.001), kept.slot) is not None
+    assert store.get(later(TTL), kept.slot) is None
+
+
+def test_putting_the_same_bytes_again_never_extends_it(store: Kept):
+    kept = one()
+    for second in range(0, TTL, 60):
+        store.put(later(second), kept, SOURCE)
+    assert store.get(later(TTL), kept.slot) is None
+
+
+def test_no_item_is_kept_past_issue_and_ttl_and_skew(store: Kept):
+    kept = one(issued=WALL - 600, ttl=TTL)
+    store.put(NOW, kept, SOURCE)
+    assert store.get(later(599), kept.slot) is not None
+    assert store.get(later(600), kept.slot) is None
+    assert store.put(later(600), kept, SOURCE) is Verdict.OLDER
+
+
+def test_a_jump_of_the_wall_clock_frees_nothing(store: Kept):
+    kept = one()
+    store.put(NOW, kept, SOURCE)
+    assert store.get(Now(NOW.wall + 1e6, NOW.boot + 1), kept.slot) is not None
+
+
+def test_time_asleep_counts(store: Kept):
+    """Public failure 19: boot time runs on in suspend."""
+    kept = one(ttl=60)
+    store.put(NOW, kept, SOURCE)
+    assert store.get(Now(NOW.wall, NOW.boot + 3_600), kept.slot) is None
+
+
+def test_gone_replaces_what_it_withdraws_and_outlives_it(store: Kept):
+    store.put(NOW, one(10), SOURCE)
+    gone = one(11, gone=True, ttl=TTL + limits.GONE_EXTRA_TTL_S)
+    store.put(NOW, gone, SOURCE)
+    assert store.get(later(TTL + 1), gone.slot).item.body.gone
+
+
+def test_expired_items_never_stand_in_the_way_of_new_ones(store: Kept, monkeypatch: pytest.MonkeyPatch):
+    """Public failure 6."""
+    monkeypatch.setattr(limits, "STORE_ITEMS_MAX", 50)
+    for number in range(50):
+        assert store.put(NOW, one(agent=f"old-{number}", ttl=60), SOURCE) is Verdict.KEPT
+    assert store.put(later(59), one(agent="new", issued=WALL), SOURCE) is Verdict.FULL
+    for number in range(50):
+        assert store.put(later(60), one(agent=f"new-{number}"), SOURCE) is Verdict.KEPT
+    assert len(store) == 50
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "make"),
+    [
+        (
+            "STORE_ITEMS_MAX",
+            3,
+            lambda number: item(record(NodeKey(bytes([number]) * 32)), NodeKey(bytes([number]) * 32)),
+        ),
+        ("STORE_BYTES_MAX", 3 * len(one().raw) + 10, lambda number: one(agent=f"agent-{number}"[:7])),
+        ("STORE_NODE_ITEMS_MAX", 3, lambda number: one(agent=f"agent-{number}")),
+        ("STORE_SUBNET_ITEMS_MAX", 3, lambda number: one(agent=f"agent-{number}")),
+        ("STORE_KEY_ITEMS_MAX", 3, lambda number: item(pointer(agent=f"agent-{number}"))),
+    ],
+)
+def test_each_quota_holds_and_a_newer_version_still_replaces(store: Kept, monkeypatch, limit, value, make):
+    """Public failure 2: what a holder keeps is bounded in count, size and per owner."""
+    monkeypatch.setattr(limits, limit, value)
+    verdicts = [store.put(NOW, make(number), SOURCE) for number in range(1, 8)]
+    assert verdicts == [Verdict.KEPT] * 3 + [Verdict.FULL] * 4
+    first = make(1)
+    newer_body = first.body.__class__(
+        **{name: getattr(first.body, name) for name in first.body.__struct_fields__} | {"seq": first.body.seq + 1}
+    )
+    key = ALICE if first.body.node == ALICE.node else owner(1)
+    assert store.put(NOW, item(newer_body, key), SOURCE) is Verdict.KEPT
+    assert len(store) == 3
+
+
+def test_a_full_subnet_does_not_shut_out_another(store: Kept, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "STORE_SUBNET_ITEMS_MAX", 1)
+    assert store.put(NOW, one(agent="a"), SOURCE) is Verdict.KEPT
+    assert store.put(NOW, one(agent="b"), SOURCE) is Verdict.FULL
+    assert store.put(NOW, one(agent="b"), OTHER) is Verdict.KEPT
+
+
+def test_pointers_of_many_agents_lie_under_one_key_in_the_order_of_their_slots(store: Kept):
+    items = [item(pointer(agent=f"agent-{number}")) for number in range(5)]
+    for each in items:
+        store.put(NOW, each, SOURCE)
+    assert [held.item for held in store.under(NOW, items[0].key)] == sorted(items, key=lambda each: each.slot)
+
+
+def test_a_frame_is_known_by_the_first_bytes_of_its_hash(store: Kept):
+    kept = one()
+    store.put(NOW, kept, SOURCE)
+    assert store.known(NOW, kept.hash[:8]).item is kept
+    assert store.known(NOW, bytes(8)) is None
+    assert store.known(later(TTL), kept.hash) is None
