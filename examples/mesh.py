@@ -1,6 +1,6 @@
 """Real nodes on this machine, through the command line only: each a process with a folder of its own.
 
-with Mesh(folder) as mesh:                          folder/nodes/NAME/...   one IOA_P2P_HOME a node
+with Mesh(folder) as mesh:                          IOA_P2P_HOME=folder/nodes, IOA_P2P_NAME=kitchen, ...
     mesh.make({"birch": [...], "kitchen": [...]})   ioa-p2p init, with these arguments
     mesh.introduce(["birch"])                       who knows whom: each node one seed, seeds one another
     node.start()                                    ioa-p2p up

@@ -5,11 +5,12 @@ Where is what: ARCHITECTURE.md. `Node` and `Config` are imported on first use, f
 
 from typing import TYPE_CHECKING, Any
 
+from ioa_p2p.version import __version__
+
 if TYPE_CHECKING:
     from ioa_p2p.node.config import Config
     from ioa_p2p.node.node import Node
 
-__version__ = "0.1.0"
 __all__ = ["Config", "Node", "__version__"]
 
 

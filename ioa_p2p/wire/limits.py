@@ -173,6 +173,7 @@ CHAT_TELL_S = 30.0  # frontier exchange, +- 10 %
 CHAT_TELL_AGAIN_S = 2.0  # least time between two frontiers that answer the same member
 CHAT_ANSWER_S = 2.0  # a want without progress for so long is asked of another
 CHAT_ANSWER_S_MAX = 30.0  # who did not help rests for 2, 4, 8 .. s, at most so long
+CHAT_EARLY_S = 0.001  # a timer that fires so early, by rounding, is due all the same
 CHAT_HELD_S = 0.05  # acknowledgements gather for so long
 CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
 BLOB_BYTES_MAX = 16 * 1024 * 1024  # held in memory while it is verified
