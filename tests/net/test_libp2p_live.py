@@ -209,6 +209,18 @@ async def test_a_peer_that_sends_beyond_its_window_is_cut(rig: Rig, monkeypatch:
     assert sum(len(body) for _, body in a.inbox.frames(node_of(99))) <= limits.LINK_WINDOW_BYTES + 64 * 1024
 
 
+async def test_credit_that_waits_for_the_reader_still_lets_everything_through(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LINK_INBOX_BYTES_MAX", 0)
+    a, b = await rig.pair()
+    sent = [bytes([i]) * 60_000 for i in range(150)]
+    for body in sent:
+        await poll(lambda body=body: a.links.send(b.node, SIGNED, body))
+    await b.inbox.until(lambda: len(b.inbox.frames(a.node)) == len(sent))
+    assert [body for _, body in b.inbox.frames(a.node)] == sent
+
+
 async def test_a_full_house_of_idlers_gives_way_to_who_wants_a_link(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LINK_SOCKETS_INBOUND_MAX", 20)
     a, b, c = await rig.peer(1), await rig.peer(2), await rig.peer(3)
