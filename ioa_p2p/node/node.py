@@ -26,6 +26,7 @@ from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows
 from ioa_p2p.errors import NetError, StorageError
+from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
@@ -301,8 +302,17 @@ class Node:
                 pass
 
     def _on_gossip(self, event: Any) -> None:
-        if not self.blobs.on_event(event):
-            log.debug("channel: %s", type(event).__name__)
+        if self.blobs.on_event(event):
+            return
+        match event:
+            case gossip_events.Refused(_, code):
+                self.gossip_driver.faults[code] += 1
+            case gossip_events.Forked(_, author, seq):
+                self._alarm(f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}")
+            case gossip_events.Behind(_, node, True):
+                log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
+            case _:
+                pass
 
     def _on_teams(self, event: Any) -> None:
         self.teamwork.on_event(event)
