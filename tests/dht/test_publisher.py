@@ -179,11 +179,8 @@ def test_handing_on_sends_only_what_is_lacking():
     mesh.join_all()
     mesh.publish(mesh.contacts[1], STATS)
     mesh.world.run(10)
-    stores: list[Any] = []
-    deliver = mesh.world._deliver
-    mesh.world._deliver = lambda source, target, message: (
-        stores.append(message) if isinstance(message, Store) else None,
-        deliver(source, target, message),
-    )
+    heard: list[Any] = []
+    mesh.world.on_deliver.append(lambda world, source, target, message: heard.append(message))
     mesh.world.run(2 * limits.DHT_REFRESH_S)
-    assert stores == []
+    assert heard
+    assert not any(isinstance(message, Store) for message in heard)
