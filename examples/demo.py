@@ -3,7 +3,7 @@
     birch, rowan       two seeds that know each other; all other nodes know one of them
     kitchen ...        three devices, each with an agent that measures its own node
     desk, press, pen   an analyst, a charter, a writer; `spare` can do all three
-    orchard, river     near misses: their skills sound right and are not
+                       (both with near misses: agents whose skills sound right and are not)
     home               asks, by `ioa-p2p ask`
 
 One device, drawn at random, is put under a real load and nobody is told. The team that forms must find it.
@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,7 @@ from typing import Any
 
 from examples import verdict
 from examples.asking import Asking, Event, Seen
-from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready, together, wait_until
+from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready, together
 from ioa_p2p.cli.output import Output
 from ioa_p2p.cli.progress import Progress
 
@@ -46,6 +47,7 @@ PHASES = {"DISCUSSION", "SYNC_ASSIGN", "ASYNC_ASSIGN", "PAUSE", "CONCLUSION"}
 KILLABLE = ("coordinator", "worker", "seed", "asker")
 TASKS_AT_KILL_MIN = 2
 KILL_DELAY_S_MAX = 1.0
+SETTLE_S = 5.0
 GOAL_S = 120  # what the team may take; on a quiet machine it needs a fifth
 
 
@@ -181,6 +183,7 @@ class Demo:
         report = verdict.keep(answer.get("files", []), self.mesh.folder / "report")
         text = report.read_text() if report else ""
         rows = verdict.rows_of(text)
+        statuses = self._settled()
         samples = verdict.read_samples({device: self.mesh.nodes[device].home for device in DEVICES})
         figures = {
             "outcome": answer.get("outcome", answer.get("code", "")),
@@ -192,8 +195,8 @@ class Demo:
             "tasks_running_at_kill": self.tasks_running_at_kill,
             "devices_reported": len(rows),
             "figures_match": verdict.figures_match(rows, samples),
-            "tasks_open": self.tasks_open(),
-            "signatures_checked": self.signatures_checked(),
+            "tasks_open": sum(status["tasks_open"] for status in statuses),
+            "signatures_checked": sum(status["counters"]["signatures_checked"] for status in statuses),
             "report": str(report) if report else None,
             "chart": verdict.is_picture(self.mesh.folder / "report" / "chart.png"),
         }
@@ -214,17 +217,13 @@ class Demo:
             )
         )
 
-    def tasks_open(self) -> int:
-        """Tasks no node has closed; workers hear of the end a moment after the asker."""
-
-        def count() -> int:
-            return sum(status["tasks_open"] for status in self._statuses())
-
-        wait_until(lambda: count() == 0, 5.0)
-        return count()
-
-    def signatures_checked(self) -> int:
-        return sum(status["counters"]["signatures_checked"] for status in self._statuses())
+    def _settled(self) -> list[dict[str, Any]]:
+        """Every node's status once no task is open; workers hear of the end a moment after the asker."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            statuses = self._statuses()
+            if not any(status["tasks_open"] for status in statuses) or time.monotonic() > deadline:
+                return statuses
 
     def _statuses(self) -> list[dict[str, Any]]:
         return together(lambda node: node.ask("status"), self.mesh.running)
@@ -232,6 +231,7 @@ class Demo:
 
 def main() -> None:
     options = read_options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by the blocks below, so that no process stays
     started = time.monotonic()
     rng = random.Random(options.seed)
     stressed = None if options.no_load else rng.choice(DEVICES)
@@ -246,10 +246,11 @@ def main() -> None:
             answer = demo.run()
             figures = demo.figures(answer) | {"pids": pids}
         except CommandError as fault:
-            out.say(f"failed: {fault}; logs are in {folder}")
+            out.say(f"failed: {fault}; each node's log is in its folder in {folder}/nodes")
             sys.exit(1)
     figures |= {"seconds": round(time.monotonic() - started, 1), "runs": 1, "load_avg": os.getloadavg()[0]}
     tell(out, figures, answer, demo.names)
+    (folder / "figures.json").write_text(json.dumps(figures))
     if options.json:
         print(json.dumps(figures))
 
@@ -288,7 +289,7 @@ def tell(out: Output, figures: dict[str, Any], answer: Event, names: Mapping[str
     for credit in answer.get("credits", []):
         out.say(f"did       {credit['agent']}@{names[credit['node']]}: {credit['skill']} x{credit['tasks']}")
     out.say(f"report    {figures['report']}")
-    out.say(f"loaded    {figures['stressed']}; found {figures['found']}")
+    out.say(f"loaded    {figures['stressed'] or 'no device'}; found {figures['found'] or 'nothing'}")
     out.say(f"result    {'ok' if figures['ok'] else 'NOT OK'} after {figures['seconds']} s, terms {figures['terms']}")
 
 

@@ -1,6 +1,6 @@
 """Real nodes on this machine, through the command line only: each a process with a folder of its own.
 
-with Mesh(folder) as mesh:                          folder/nodes/NAME/...   one IOA_P2P_HOME a node
+with Mesh(folder) as mesh:                          IOA_P2P_HOME=folder/nodes, IOA_P2P_NAME=kitchen, ...
     mesh.make({"birch": [...], "kitchen": [...]})   ioa-p2p init, with these arguments
     mesh.introduce(["birch"])                       who knows whom: each node one seed, seeds one another
     node.start()                                    ioa-p2p up
@@ -53,7 +53,7 @@ class MeshNode:
 
     def write(self, key: str, value: list[str]) -> None:
         """Put a value where the first config.toml has the commented, empty default. Before `start`."""
-        (config,) = self.home.glob("*/config.toml")
+        config = self.home / "config.toml"
         config.write_text(config.read_text().replace(f"# {key} = []", f"{key} = {json.dumps(value)}", 1))
 
     def ask(self, *arguments: str, timeout_s: float = 90.0) -> dict[str, Any]:
@@ -65,7 +65,8 @@ class MeshNode:
         lines = done.stdout.splitlines()
         result = json.loads(lines[-1]) if lines else {"message": done.stderr[-500:]}
         if done.returncode:
-            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {result.get('message')} {result.get('hint', '')}")
+            why = result.get("message") or result.get("answer") or result
+            raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {why}")
         return result
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
@@ -100,7 +101,7 @@ class MeshNode:
     @property
     def environment(self) -> dict[str, str]:
         bare = {key: value for key, value in os.environ.items() if not key.startswith("IOA_P2P_")}
-        return {**bare, "IOA_P2P_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
+        return {**bare, "IOA_P2P_HOME": str(self.home.parent), "IOA_P2P_NAME": self.name, "PYTHONPATH": str(ROOT)}
 
 
 class Mesh:
@@ -120,9 +121,7 @@ class Mesh:
     def make(self, nodes: Mapping[str, Sequence[str]]) -> None:
         """`ioa-p2p init` for each node: name -> arguments."""
         for name in nodes:
-            home = self.folder / "nodes" / name
-            home.mkdir(parents=True)
-            self.nodes[name] = MeshNode(name, home)
+            self.nodes[name] = MeshNode(name, self.folder / "nodes" / name)
 
         def init(name: str) -> None:
             self.nodes[name].id = self.nodes[name].ask("init", "--mesh", self._name, *nodes[name])["node"]

@@ -23,7 +23,7 @@ class Rule:
 
 
 RULES = {
-    "cpu_percent": Rule("CPU", 15.0, 2.0, None),
+    "cpu_percent": Rule("CPU", 12.0, 2.5, None),
     "memory_mb": Rule("memory", 48.0, 1.25, 24.0),
     "disk_mb": Rule("disk use", 512.0, 4.0, 8.0),
     "disk_write_kb_s": Rule("disk writes", 4_000.0, 3.0, None),

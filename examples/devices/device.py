@@ -44,13 +44,14 @@ async def measure(task, progress):
 
 
 def folder() -> Path:
-    """The node's own folder."""
+    """The node's own folder, with all it keeps; `ioa-p2p up` tells it."""
     return Path(os.environ.get("NODE_FOLDER") or ".").absolute()
 
 
 def device() -> str:
-    """What people call this device."""
-    return os.environ.get("DEVICE_NAME") or folder().name or socket.gethostname()
+    """What people call this device: the name of the node's folder, unless that says nothing."""
+    name = os.environ.get("DEVICE_NAME") or folder().name
+    return socket.gethostname() if name in ("", "default") else name
 
 
 def keep(samples: dict, name: str) -> None:

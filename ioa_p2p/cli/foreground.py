@@ -1,20 +1,19 @@
 """Running the node in this process, until a signal or `ioa-p2p down` stops it."""
 
 import asyncio
-import importlib
 import logging
 import os
 import signal
 import sys
 from logging.handlers import RotatingFileHandler
-from typing import Any
 
 from ioa_p2p.node.config import Config
 from ioa_p2p.node.home import Home
+from ioa_p2p.node.service import serving
 
 LOG_BYTES_MAX = 2 * 1024 * 1024  # then a new file begins
 LOG_FILES_KEPT = 3  # older ones go
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # HUP: the terminal was closed
 
 _log = logging.getLogger(__name__)
 
@@ -27,11 +26,10 @@ def run(config: Config, level: str, *, quiet: bool) -> None:
 
 
 async def _until_stopped(config: Config) -> None:
-    """The first TERM or INT ends the wait; leaving the block closes everything in order; a second one ends at once."""
+    """The first signal ends the wait; leaving the block closes everything in order; a second one ends at once."""
     loop = asyncio.get_running_loop()
-    node_class: Any = importlib.import_module("ioa_p2p.node.node").Node
-    async with node_class(config) as node:
-        wait: asyncio.Task[None] = asyncio.ensure_future(node.run_until_stopped())
+    async with serving(config) as node:
+        wait = asyncio.ensure_future(node.run_until_stopped())
         for number in SIGNALS:
             loop.add_signal_handler(number, wait.cancel)
         _log.info("node %r is up", config.name)

@@ -1,5 +1,7 @@
 """`ioa-p2p logs`: the node's log, also when it does not run."""
 
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -33,21 +35,21 @@ def read_lines(path: Path, last: int, follow: bool) -> Iterator[str]:
     """The last lines of a file; with `follow` also the coming ones, through rotation, until the caller stops."""
     with path.open(encoding="utf-8", errors="replace") as file:
         yield from (line.rstrip("\n") for line in deque(file, last))
+        part = ""
         while follow:
-            line = file.readline()
-            if line:
-                yield line.rstrip("\n")
+            part += file.readline()
+            if part.endswith("\n"):
+                yield part.rstrip("\n")
+                part = ""
             elif _rotated(path, file.fileno()):
                 break
             else:
                 time.sleep(POLL_S)
     if follow:
-        yield from read_lines(path, 1_000_000, follow)
+        yield from read_lines(path, sys.maxsize, follow)
 
 
 def _rotated(path: Path, handle: int) -> bool:
-    import os
-
     try:
         return path.stat().st_ino != os.fstat(handle).st_ino
     except FileNotFoundError:

@@ -132,8 +132,12 @@ class Joining:
             self.search(now)
 
     def _settle(self, now: Now) -> None:
-        """No seeds, and nobody remembered who answers: we are the first."""
-        if not self._open and not self._seeds and not len(self._means.peers.table):
+        """No seeds, and nobody remembered who answers: we are the first, or were found before we looked."""
+        if self._open or self._seeds:
+            return
+        if len(self._means.peers.table):
+            self.search(now)
+        else:
             self._on_filled(now)
 
 

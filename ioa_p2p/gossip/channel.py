@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
-from ioa_p2p.gossip import frontier
+from ioa_p2p.gossip import frontier, transcript
 from ioa_p2p.gossip.events import Behind, Delivered, Forked, Said
 from ioa_p2p.gossip.frontier import Marks
 from ioa_p2p.gossip.log import Chain, Judgement
@@ -38,9 +38,7 @@ class Channel:
         self.decisions = b""
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
         self._chains = {member: Chain(team, member, rows) for member in sorted(members)}
-        self._forced_space = f"chat/{team.hex()}/forced"
-        forced = {author: int.from_bytes(seq) for author, seq in rows(self._forced_space)}
-        self._order = Order(self._chains, forced)
+        self._order = Order(self._chains, transcript.forced(rows, team))
         self._marks = Marks()
         self._reach = Reach(self._me, self._marks, rng)
         self._repair = Repair(rng)
@@ -85,20 +83,9 @@ class Channel:
         return self._tell(now, self._reach.linked)
 
     def _load(self, now: Now, authors: Collection[bytes]) -> None:
-        """All chains step by step, so that few entries wait in memory for another chain's."""
-        for author in authors:
-            self._order.end(author, self._chains[author].frozen)
-        readers = [self._chains[author].load() for author in authors]
-        while readers:
-            readers = [reader for reader in readers if self._load_next(now, next(reader, None))]
-
-    def _load_next(self, now: Now, entry: Entry | None) -> bool:
-        if entry is None:
-            return False
-        self._order.add(now.boot, entry)
-        if entry.node == self._me:
-            self._covered.update(entry.seen)
-        return True
+        for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
+            if entry.node == self._me:
+                self._covered.update(entry.seen)
 
     # -- saying
 
@@ -223,8 +210,8 @@ class Channel:
                 effects.append(Send(peer, Want(self.team, head.author, head.seq, head.seq)))
             elif chain.frozen is not None and head.seq > chain.frozen:
                 effects += [Send(peer, part) for part in batches(chain.evidence)]
-        if frontier.lacks(message.heads, self._chains) and self._may_answer(now, peer):
-            effects += self._tell(now, [peer])
+        if frontier.lacks(message.heads, self._chains):
+            effects += self._answer(now, peer)
         return effects + self._pull(now)
 
     def want(self, peer: bytes, message: Want) -> list[Effect]:
@@ -308,8 +295,10 @@ class Channel:
     def _tell_later(self, now: Now) -> list[Effect]:
         return self._arm("tell", now.boot + limits.CHAT_TELL_S * self._rng.uniform(0.9, 1.1))
 
-    def _may_answer(self, now: Now, peer: bytes) -> bool:
-        return peer not in self._told or now.boot - self._told[peer] >= limits.CHAT_TELL_AGAIN_S
+    def _answer(self, now: Now, peer: bytes) -> list[Effect]:
+        """Our frontier for one that lacks something; a moment later if it was told just now."""
+        due = self._told.get(peer, now.boot - limits.CHAT_TELL_AGAIN_S) + limits.CHAT_TELL_AGAIN_S
+        return self._tell(now, [peer]) if due <= now.boot else self._arm("tell", due)
 
     def _pull(self, now: Now) -> list[Effect]:
         """Ask for every missing range that is not under way."""
@@ -318,8 +307,12 @@ class Channel:
             peer = self._repair.ask(now.boot, author, chain, self._holders(author, chain))
             if peer is not None:
                 effects.append(Send(peer, Want(self.team, author, *span(chain, self._marks.of(author, peer)))))
-        due = self._repair.next_due
-        return effects if due is None else [*effects, *self._arm("repair", due)]
+        due = [at for at in (self._repair.next_due, self._look_again(now)) if at is not None]
+        return [*effects, *self._arm("repair", min(due))] if due else effects
+
+    def _look_again(self, now: Now) -> float | None:
+        """While lines wait for others', their authors may be held back, so look again soon."""
+        return None if self._order.next_due is None else now.boot + limits.CHAT_ANSWER_S
 
     def _holders(self, author: bytes, chain: Chain) -> list[bytes]:
         """Linked members that hold more of a chain than we do and could take."""
@@ -344,7 +337,7 @@ class Channel:
     def _give_up(self, now: Now) -> list[Effect]:
         """Gaps that nobody could fill for 60 s count as met, durably."""
         shown, forced = self._order.force(now.boot)
-        saves = [Save(self._forced_space, author, seq.to_bytes(8)) for author, seq in forced.items()]
+        saves = [transcript.save_forced(self.team, author, seq) for author, seq in forced.items()]
         return [*saves, *self._show(shown), *self._arm_gaps()]
 
     def _arm_gaps(self) -> list[Effect]:

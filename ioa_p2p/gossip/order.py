@@ -58,7 +58,7 @@ class Order:
         """Give up on what the overdue entries wait for: entries to show, and marks to make durable."""
         forced: dict[bytes, int] = {}
         for author, queue in self._waiting.items():
-            if queue[0][0] + limits.CHAT_GAP_S <= boot:
+            if queue[0][0] + limits.CHAT_GAP_S <= boot + limits.CHAT_EARLY_S:
                 forced[author] = self._forced[author] = queue[0][1].seq
         return list(self._release()), forced
 

@@ -48,7 +48,7 @@ class Repair:
         if not holders:
             self._asked.pop(author, None)
             return None
-        if asked and asked.peer and boot < asked.deadline:
+        if asked and asked.peer and boot < asked.deadline - limits.CHAT_EARLY_S:
             return None
         if asked and asked.peer and asked.head == chain.head:
             self._rest(boot, author, asked.peer)
@@ -76,7 +76,7 @@ class Repair:
     def _choose(self, boot: float, author: bytes, holders: Sequence[bytes]) -> tuple[bytes | None, float]:
         """The author itself if it can, else anyone who does not rest; and when to look again."""
         rests = {holder: self._resting.get((author, holder)) for holder in holders}
-        ready = [holder for holder, rest in rests.items() if rest is None or rest.until <= boot]
+        ready = [holder for holder, rest in rests.items() if rest is None or rest.until <= boot + limits.CHAT_EARLY_S]
         if not ready:
             return None, min(rest.until for rest in rests.values() if rest)
         return author if author in ready else self._rng.choice(ready), boot + limits.CHAT_ANSWER_S

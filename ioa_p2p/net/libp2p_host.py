@@ -208,7 +208,7 @@ class Host:
                 await self._run_wire(wire)
         except* _ENDS:
             pass
-        except* Exception as faults:
+        except* Exception as faults:  # libp2p raises what it likes; no peer may end the host
             self._count_faults(faults)
         finally:
             self._wires.discard(wire)
@@ -278,7 +278,7 @@ class Host:
                 return await self._open_stream(peer_id_of(peer), where), ""
             except _ENDS:
                 return None, "no-answer"
-            except Exception as fault:
+            except Exception as fault:  # as above
                 return None, type(fault).__name__
         return None, "timeout"
 

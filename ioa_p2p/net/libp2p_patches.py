@@ -3,7 +3,9 @@
     sturdy_swarm = SturdySwarm ── SturdyUpgrader ── SturdyYamux (libp2p_pipe.py: the short way for a link's bytes)
 
 What is cured, and how:
-- all inbound refused after 250 connections in a lifetime, each leaving a task: own accept path and own cap
+- all inbound refused after 250 connections in a lifetime, each leaving a task: own accept path and own cap,
+  where a newcomer takes the place of the oldest that carries no link
+- a stream nobody reads takes in bytes, and a connection streams, without end: `Intake` ends the connection
 - an exception in one stream's handler ends the whole host: every handler is guarded
 - a write to a slow reader raises after 5 s and polls every 10 ms: a pipe waits for credit, the session decides
 - a small window update, encrypted, for every read: a pipe grants a wide window early, then in large steps
@@ -28,6 +30,7 @@ from libp2p.crypto.ed25519 import create_new_key_pair
 from libp2p.crypto.x25519 import create_new_key_pair as create_noise_key_pair
 from libp2p.custom_types import StreamHandlerFn, TProtocol
 from libp2p.io.abc import ReadWriteCloser
+from libp2p.io.trio import TrioTCPStream
 from libp2p.network.auto_connector import AutoConnector
 from libp2p.network.config import ConnectionConfig, RetryConfig
 from libp2p.network.connection import swarm_connection
@@ -111,9 +114,16 @@ class NoDials(AutoConnector):
     async def maybe_connect(self) -> None:
         pass
 
+    def record_disconnect(self, peer_id: ID) -> None:
+        """Its memory of peers is only pruned when it dials."""
+
 
 class SturdySwarm(Swarm):
     """Accepts for ever, under its own cap, outlives its handlers, and can go at once."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._inbound: dict[TrioTCPStream, SturdyYamux | None] = {}  # oldest first; no muxer: still shaking hands
 
     def abort_all(self) -> None:
         """Close every socket, so that nothing waits for a peer when the swarm is stopped."""
@@ -126,14 +136,35 @@ class SturdySwarm(Swarm):
 
     async def _handle_inbound_connection(self, read_write_closer: ReadWriteCloser, maddr: Multiaddr) -> None:
         """One inbound connection from its first byte to its end; the listener closes the socket after us."""
-        if self._inbound_limiter.borrowed_tokens >= limits.LINK_SOCKETS_INBOUND_MAX:
+        stream = cast(TrioTCPStream, read_write_closer)
+        if len(self._inbound) >= limits.LINK_SOCKETS_INBOUND_MAX and not self._evict():
             return
-        async with self._inbound_limiter:
-            try:
-                muxer = await self.upgrade_inbound_raw_conn(RawConnection(read_write_closer, False), maddr)
-            except Exception:
-                return
-            await cast(SturdyYamux, muxer).event_closed.wait()
+        self._inbound[stream] = None
+        try:
+            muxer = await self.upgrade_inbound_raw_conn(RawConnection(stream, False), maddr)
+            self._inbound[stream] = cast(SturdyYamux, muxer)
+            await self._until_closed(cast(SturdyYamux, muxer))
+        except Exception:
+            return  # a handshake that failed, however, is the peer's affair
+        finally:
+            self._inbound.pop(stream, None)
+
+    def _evict(self) -> bool:
+        """Make room by closing the oldest inbound connection that carries no link. False: all carry one."""
+        for stream, muxer in self._inbound.items():
+            if muxer is None or not muxer.carries_link:
+                stream.stream.socket.close()
+                del self._inbound[stream]
+                return True
+        return False
+
+    async def _until_closed(self, muxer: SturdyYamux) -> None:
+        """To the end of a connection, which comes soon for one that carries no link."""
+        while not muxer.event_closed.is_set():
+            with trio.move_on_after(limits.LINK_BARE_S):
+                await muxer.event_closed.wait()
+            if not muxer.carries_link:
+                muxer.abort()
 
 
 def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
@@ -141,7 +172,7 @@ def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
         try:
             await handler(stream)
         except Exception:
-            await stream.reset()
+            await stream.reset()  # a handler of libp2p's own must not end the host either
 
     return guarded
 
@@ -167,5 +198,4 @@ def sturdy_swarm(seed: bytes) -> SturdySwarm:
     )
     swarm = SturdySwarm(peer, store, upgrader, [TCP()], RetryConfig(max_retries=0), config)
     swarm.auto_connector = NoDials(swarm)
-    swarm._inbound_limiter = trio.CapacityLimiter(limits.LINK_SOCKETS_INBOUND_MAX)
     return swarm

@@ -40,6 +40,7 @@ class Intake:
 
     def __init__(self, secured: SecureSession) -> None:
         self.pipes: dict[int, Pipe] = {}
+        self.buffers: dict[int, bytearray] = {}  # of libp2p's own streams
         noise = cast(Any, secured.conn)
         stream = cast(TrioTCPStream, noise.read_writer.read_write_closer.stream)
         self.socket = stream.stream.socket
@@ -86,6 +87,7 @@ class Intake:
                 _, kind, flags, stream_id, length = _HEADER.unpack(header)
                 pipe = None if flags & ~yamux.FLAG_ACK else self.pipes.get(stream_id)
                 if pipe is None or kind > yamux.TYPE_WINDOW_UPDATE:
+                    self._check(kind, flags, stream_id, length)
                     return header
                 if kind == yamux.TYPE_WINDOW_UPDATE:
                     pipe.credited(length)
@@ -93,6 +95,13 @@ class Intake:
                     pipe.announced(length)
                     self._open, self._open_bytes = pipe, length
         return b""
+
+    def _check(self, kind: int, flags: int, stream_id: int, length: int) -> None:
+        """Bounds that libp2p does not keep. Raises ConnectionAbortedError, which ends its loop."""
+        if kind == yamux.TYPE_DATA and length + len(self.buffers.get(stream_id, b"")) > limits.LINK_WINDOW_BYTES:
+            raise ConnectionAbortedError("more than a stream may hold")
+        if flags & yamux.FLAG_SYN and len(self.buffers) >= limits.LINK_STREAMS_MAX:
+            raise ConnectionAbortedError("too many streams")
 
     def _feed(self, pipe: "Pipe") -> None:
         data = self._cut(self._open_bytes)
@@ -134,8 +143,13 @@ class SturdyYamux(Yamux):
     def __init__(self, secured: SecureSession, peer: ID) -> None:
         self.intake = Intake(secured)
         super().__init__(cast(ISecureConn, self.intake), peer, secured.is_initiator)
+        self.intake.buffers = self.stream_buffers
         self._encrypt = cast(Any, secured.conn).encrypt
         self._tail = bytearray()  # sealed, not yet taken by the socket
+
+    @property
+    def carries_link(self) -> bool:
+        return bool(self.intake.pipes)
 
     @property
     def busy(self) -> bool:
@@ -146,7 +160,7 @@ class SturdyYamux(Yamux):
         try:
             await super().start()
         except Exception:
-            self.abort()
+            self.abort()  # whatever it is, it ends this connection only
 
     def write_now(self, plain: bytes) -> None:
         """Seal and write as much as the socket takes; `drain` writes the rest."""
@@ -185,6 +199,9 @@ class SturdyYamux(Yamux):
         """libp2p's own frames."""
         self.write_now(data)
         await self.drain()
+
+    async def _measure_rtt_loop(self) -> None:
+        """Nothing here asks for the round trip, and links have pings of their own."""
 
     async def _read_data_body(self, length: int) -> bytes:
         with trio.fail_after(yamux._DEFAULT_DATA_FRAME_READ_TIMEOUT):

@@ -1,15 +1,14 @@
 """What a running node can tell of its own health: named checks, each with its fix."""
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import Node
 
 DISK_FREE_BYTES_MIN = 100 * 1024 * 1024
 
 
-def run(node: "Node") -> list[dict[str, Any]]:
+def run(node: Node) -> list[dict[str, Any]]:
     """`name, ok, detail, hint` each; the hint is empty where all is well."""
     free = shutil.disk_usage(node.config.home.data_folder).free
     ready = node.ready.is_set()

@@ -23,7 +23,7 @@ from ioa_p2p.wire import ids, limits
 
 Profile = Literal["lan", "wan", "battery"]
 ENVIRONMENT_PREFIX = "IOA_P2P_"
-_NO_SETTINGS = frozenset({"IOA_P2P_HOME", "IOA_P2P_NAME", "IOA_P2P_DATA"})  # of node.home; told to agents
+_NO_SETTINGS = frozenset({"IOA_P2P_HOME", "IOA_P2P_NAME"})  # read by node.home
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 

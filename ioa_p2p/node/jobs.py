@@ -10,7 +10,6 @@ from typing import Any
 
 from ioa_p2p.adapters.base import Adapter, Attachment, Failed, Result, Task
 from ioa_p2p.errors import IoaError
-from ioa_p2p.node import clock
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.worker import Began, Busy, Ended, Job, Told, Worker, WorkerEvent
@@ -85,7 +84,7 @@ class Jobs:
                 else:
                     attachments.append(Attachment(blob.name, blob.media_type, data))
         spec = event.spec
-        left_s = max(1.0, spec.deadline - clock.now().wall)
+        left_s = max(1.0, event.seconds_left)
         return Task(spec.id, spec.key, spec.attempt, spec.skill, spec.goal, inputs, tuple(attachments), left_s)
 
     # -- what the worker tells

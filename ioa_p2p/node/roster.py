@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ioa_p2p.adapters.registry import Agents
 from ioa_p2p.node.config import Config
 from ioa_p2p.team.events import Offer
 from ioa_p2p.wire import limits
@@ -15,17 +16,17 @@ BUSY_S = 5  # until there may be room, told with a full load
 
 
 class Offers:
-    """cards: of our agents, by name."""
+    """agents: ours, as they came up."""
 
-    def __init__(self, node: bytes, cards: Mapping[str, Card], config: Config) -> None:
+    def __init__(self, node: bytes, agents: Agents, config: Config) -> None:
         self._node = node
-        self._cards = cards
+        self._cards = agents.cards
+        self._concurrency = agents.concurrency
         self._may_coordinate, self._rank = config.may_coordinate, config.rank
-        self.concurrency = {name: int(agent.options.get("concurrency", 1)) for name, agent in config.agents.items()}
 
     def offer(self, addresses: Sequence[str], load: Mapping[str, int]) -> Offer:
         """load: agent -> jobs that run or wait; told as 0..255 of what all agents could hold."""
-        room = sum(self.concurrency.get(name, 1) + limits.AGENT_QUEUE_MAX for name in self._cards)
+        room = sum(self._concurrency[name] + limits.AGENT_QUEUE_MAX for name in self._cards)
         share = min(255, 255 * sum(load.values()) // room) if room else 0
         members = tuple(self._member(card, addresses) for card in self._cards.values())
         return Offer(members, share, BUSY_S if share == 255 else 0)

@@ -8,29 +8,27 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ioa_p2p import __version__
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.dht.events import Published
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import checks, finder, telling
 from ioa_p2p.node.control import Emit, Handler
+from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
 from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.team import Team
+from ioa_p2p.version import __version__
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.team import TaskSpec
-
-if TYPE_CHECKING:
-    from ioa_p2p.node.node import Node
 
 PUBLISH_WAIT_S = 20.0
 TIMEOUT_S = 600.0
 
 
-def handlers(node: "Node") -> Mapping[str, Handler]:
+def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
         "status": _status, "id": _id, "peers": _peers, "publish": _publish, "find": _find, "ask": _ask,
@@ -40,7 +38,7 @@ def handlers(node: "Node") -> Mapping[str, Handler]:
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
 
 
-def _bound(node: "Node", handle: Callable[..., Any]) -> Handler:
+def _bound(node: Node, handle: Callable[..., Any]) -> Handler:
     async def handler(args: dict[str, Any], emit: Emit) -> dict[str, Any]:
         return await handle(node, args, emit)
 
@@ -50,7 +48,7 @@ def _bound(node: "Node", handle: Callable[..., Any]) -> Handler:
 # -- the node
 
 
-async def _status(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     states = [team.state for team in node.teams.teams.values()]
     return {
         "node": node_text(node.key.node),
@@ -77,7 +75,7 @@ async def _status(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, A
     }
 
 
-def counters(node: "Node") -> dict[str, int]:
+def counters(node: Node) -> dict[str, int]:
     """Every count of the node under one flat name each."""
     groups: dict[str, Mapping[str, int]] = {
         "": {"signatures_checked": CHECKS.made, "signatures_bad": CHECKS.bad},
@@ -91,11 +89,11 @@ def counters(node: "Node") -> dict[str, int]:
     return {prefix + name: count for prefix, group in groups.items() for name, count in sorted(group.items())}
 
 
-async def _id(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _id(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"node": node_text(node.key.node), "mesh": node.config.mesh, "seed": str(node.seed)}
 
 
-async def _peers(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     peers = [
         {"node": node_text(peer), "address": address, "outbound": outbound, "software": hello.software}
         for peer, (hello, address, outbound) in sorted(node.neighbourhood.hellos.items())
@@ -103,7 +101,7 @@ async def _peers(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, An
     return {"peers": peers, "contacts": len(node.dht.contacts)}
 
 
-async def _publish(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _publish(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     wanted = str(args.get("agent") or "")
     names = [wanted] if wanted else sorted(node.agents.cards)
     if not set(names) <= set(node.agents.cards):
@@ -119,7 +117,7 @@ async def _publish(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, 
     return {"records": [_record(node, name, before[name]) for name in names]}
 
 
-def _record(node: "Node", name: str, before: Any) -> dict[str, Any]:
+def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
     skills = [skill.name for skill in node.agents.cards[name].skills]
     event = node.published.get(name) or before
     if isinstance(event, Published):
@@ -130,7 +128,7 @@ def _record(node: "Node", name: str, before: Any) -> dict[str, Any]:
     return {"agent": name, "seq": 0, "copies": 0, "skills": skills, "warnings": [f"queued: {reason}"]}
 
 
-async def _find(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     text, skill, out = (str(args.get(key) or "") for key in ("words", "skill", "out"))
     keys = finder.keys_of(text, skill, out)
     search = node.new_search()
@@ -143,11 +141,11 @@ async def _find(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
     return {"hits": len(hits), "holders": search.holders}
 
 
-async def _doctor(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _doctor(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"checks": checks.run(node)}
 
 
-async def _stop(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _stop(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     asyncio.get_running_loop().call_later(0.05, node.stopping.set)  # after the answer has left
     return {"stopping": True}
 
@@ -155,7 +153,7 @@ async def _stop(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
 # -- goals and teams
 
 
-async def _ask(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     goal = str(args.get("goal") or "").strip()
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
         raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
@@ -163,15 +161,15 @@ async def _ask(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]
     return await (story.founded(emit) if args.get("detach") else story.follow(emit))
 
 
-async def _resume(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _resume(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return await _story(node, str(args.get("team") or "")).follow(emit)
 
 
-async def _teams(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"teams": [_summary(node, story) for story in reversed(node.stories.all())]}
 
 
-async def _team(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     story = _story(node, str(args.get("team") or ""))
     team = node.teams.teams.get(story.team)
     members = [telling.member(one) for one in team.state.roster.members] if team else []
@@ -180,13 +178,13 @@ async def _team(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
     return {**_summary(node, story), "members": members, "tasks": tasks, "chat": chat, "result": story.result}
 
 
-async def _tasks(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _tasks(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     stories = [_story(node, str(args["team"]))] if args.get("team") else node.stories.all()
     rows = [row for story in reversed(stories) for row in _task_rows(story.team, _live(node, story), story)]
     return {"tasks": [row for row in rows if not args.get("open") or not row["final"]]}
 
 
-async def _task(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _task(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     team, task = _one_task(node, str(args.get("task") or ""))
     row = team.state.tasks[task]
     told = next(one for one in _task_rows(team.team, team, node.stories.of(team.team)) if one["task"] == task.hex())
@@ -196,7 +194,7 @@ async def _task(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
             "reason": row.reason or (outcome.reason if outcome else "")}  # fmt: skip
 
 
-async def _cancel(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     if args.get("task"):
         team, task = _one_task(node, str(args["task"]))
         node.teams_driver.command(CancelTeam(team.team, (task,)))
@@ -212,11 +210,11 @@ async def _cancel(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, A
 # -- reading teams
 
 
-def _live(node: "Node", story: Story) -> Team | None:
+def _live(node: Node, story: Story) -> Team | None:
     return node.teams.teams.get(story.team)
 
 
-def _summary(node: "Node", story: Story) -> dict[str, Any]:
+def _summary(node: Node, story: Story) -> dict[str, Any]:
     team = _live(node, story)
     state = team.state if team else None
     coordinator = team.coordinator if team else None
@@ -254,7 +252,7 @@ def _task_row(
             "fraction": told.get("fraction"), "note": told.get("note", "")}  # fmt: skip
 
 
-def _story(node: "Node", prefix: str) -> Story:
+def _story(node: Node, prefix: str) -> Story:
     """The team with this id or beginning of one; the newest without. Raises UsageError('no-team' | 'ambiguous')."""
     found = [story for story in node.stories.all() if story.team.hex().startswith(prefix.lower())]
     if not found:
@@ -264,7 +262,7 @@ def _story(node: "Node", prefix: str) -> Story:
     return found[-1]
 
 
-def _one_task(node: "Node", prefix: str) -> tuple[Team, bytes]:
+def _one_task(node: Node, prefix: str) -> tuple[Team, bytes]:
     """Raises UsageError('no-task' | 'ambiguous')."""
     everything = [(team, task) for team in node.teams.teams.values() for task in team.state.tasks]
     found = [(team, task) for team, task in everything if prefix and task.hex().startswith(prefix.lower())]

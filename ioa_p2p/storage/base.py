@@ -16,7 +16,7 @@ class Storage(Protocol):
 
     def commit(self, saves: Sequence[Save]) -> None:
         """Apply all saves in order, atomically and durably. Raises StorageError('disk-full' |
-        'damaged' | 'closed'); then nothing of the group was applied."""
+        'damaged' | 'unreadable' | 'closed'); then nothing of the group was applied."""
         ...
 
     def get(self, space: str, key: bytes) -> bytes | None: ...

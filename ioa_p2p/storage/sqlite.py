@@ -13,10 +13,11 @@ import contextlib
 import errno
 import itertools
 import os
+import shutil
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioa_p2p.effects import Save
 from ioa_p2p.errors import StorageError
@@ -104,31 +105,49 @@ class SqliteStorage:
 def set_aside(path: Path) -> Path:
     """Rename a damaged store, never delete it; returns its new path. What it knew (votes, logs) is forgotten,
     so only its owner may ask for this."""
-    aside = next(p for n in itertools.count(1) if not (p := path.with_name(f"{path.name}.damaged-{n}")).exists())
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
     for suffix in ("-wal", "-shm", ""):
         with contextlib.suppress(FileNotFoundError):
             Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
     return aside
 
 
+class _Look(NamedTuple):
+    """What a file says of itself. verdict: "ok", or what SQLite found broken."""
+
+    application: int
+    version: int
+    tables: int
+    verdict: str
+
+
 def _refuse_strangers(path: Path) -> None:
-    """Look through a read-only connection, so that a file we refuse keeps every byte."""
+    """Before anything is written, so that a file we refuse keeps every byte."""
     if not path.exists() or path.stat().st_size == 0:
         return
-    wal = Path(f"{path}-wal")
-    mode = "mode=ro" if wal.exists() and wal.stat().st_size else "immutable=1"  # the latter leaves no files behind
-    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=0)) as peek:
-        ((version,),) = peek.execute("PRAGMA user_version")
-        ((application,),) = peek.execute("PRAGMA application_id")
-        ((tables,),) = peek.execute("SELECT count(*) FROM sqlite_master")
-        ((verdict,),) = peek.execute("PRAGMA quick_check(1)")
-    if application == _APPLICATION_ID and version > SCHEMA_VERSION:
-        hint = "update this program, or give the newer one its own folder; the file was not touched"
-        raise StorageError("newer-file", f"{path} has version {version}, this program reads {SCHEMA_VERSION}", hint)
-    if verdict != "ok":
-        raise _error("damaged", path, verdict)
-    if application != _APPLICATION_ID and tables:  # no tables: we crashed at its birth
+    look = _peek(path)
+    if look.application == _APPLICATION_ID and look.version > SCHEMA_VERSION:
+        what = f"{path} has version {look.version}, this program reads {SCHEMA_VERSION}"
+        raise StorageError("newer-file", what, "update this program, or give the newer one its own folder")
+    if look.verdict != "ok":
+        raise _error("damaged", path, look.verdict)
+    if look.application != _APPLICATION_ID and look.tables:  # no tables: we crashed at its birth
         raise _error("damaged", path, "not a store of this program")
+
+
+def _peek(path: Path) -> _Look:
+    """Through a read-only connection. `immutable` leaves no files behind, but would not see what a WAL holds."""
+    wal = Path(f"{path}-wal")
+    mode = "mode=ro" if wal.exists() and wal.stat().st_size else "immutable=1"
+    queries = (
+        "PRAGMA application_id",
+        "PRAGMA user_version",
+        "SELECT count(*) FROM sqlite_master",
+        "PRAGMA quick_check(1)",
+    )
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=0)) as peek:
+        return _Look(*(peek.execute(query).fetchone()[0] for query in queries))
 
 
 def _create(path: Path) -> None:
@@ -187,6 +206,7 @@ _SYSTEM_CODES = {
     errno.EPERM: "read-only",
     errno.EROFS: "read-only",
 }
+_FULL_BYTES = 64 * 1024  # less than this free: the WAL's index alone needs 32 KiB
 _HINTS = {
     "disk-full": "free some space; the node goes on by itself",
     "locked": "another process has it open: is the node already running?",
@@ -198,14 +218,24 @@ _HINTS = {
 
 @contextlib.contextmanager
 def _storage_errors(path: Path) -> Generator[None]:
-    """SQLite's and the system's errors as StorageError with a code and a hint."""
+    """SQLite's and the system's errors as StorageError with a code and a hint. `& 0xFF`: without the extension."""
     try:
         yield
     except sqlite3.Error as fault:
-        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF  # the primary code, without its extension
-        raise _error(_SQLITE_CODES.get(code, "unreadable"), path, str(fault)) from fault
+        code = getattr(fault, "sqlite_errorcode", None)
+        if code is None:
+            raise  # a value that is no value: our own bug
+        raise _error(_SQLITE_CODES.get(code & 0xFF) or _io_code(path), path, str(fault)) from fault
     except OSError as fault:
         raise _error(_SYSTEM_CODES.get(fault.errno or 0, "unreadable"), path, str(fault)) from fault
+
+
+def _io_code(path: Path) -> str:
+    """SQLite calls some writes to a full disk an I/O error."""
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(path.parent).free < _FULL_BYTES:
+            return "disk-full"
+    return "unreadable"
 
 
 def _error(code: str, path: Path, what: str) -> StorageError:

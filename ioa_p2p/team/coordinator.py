@@ -116,8 +116,9 @@ class Coordinator:
         if self._state.conclusion is not None:
             return []
         self._watch_planner(now)
+        tasks = [] if self._ends(now) else self._tasks_due(now)
         talk = self._talk_due(now)
-        wanted = [*self._tasks_due(now), *([(b"talk%d" % self._talks, talk)] if talk else [])]
+        wanted = [*tasks, *([(b"talk%d" % self._talks, talk)] if talk else [])]
         open_keys = {*self._open.values(), *self._refused}
         fresh = [Due(key, encode_step(step)) for key, step in wanted if key not in open_keys]
         self._open.update((each.step, each.key) for each in fresh)

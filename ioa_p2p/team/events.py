@@ -178,7 +178,8 @@ class BidHeard:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """code: "nobody-fits" (no bid for a needed role) or "too-few" (members did not sign). missing: roles."""
+    """code: "nobody-fits" (no bid for a needed role), "too-few" (members did not sign) or "too-large" (the
+    roster). missing: roles."""
 
     team: bytes
     code: str
@@ -263,11 +264,13 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run it. inputs: resolved; `spec.key` is the idempotency key."""
+    """Run it. inputs: resolved; `spec.key` is the idempotency key. seconds_left: until its deadline, however
+    our wall clock stands to the team's."""
 
     team: bytes
     spec: TaskSpec
     inputs: tuple[InputValue, ...]
+    seconds_left: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ioa_p2p.steps import Role
 from ioa_p2p.team.decisions import founding_frame
 from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
-from ioa_p2p.wire import codec, frames
+from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.team import Bid, Call, Found, Invitation, Member, Roster, encode_step
 
@@ -81,7 +81,7 @@ class Formation:
         bid = open_frame(frames.parse(frame), self._network, Kind.BID, Bid)
         agent = (bid.member.node, bid.member.agent)
         called = dict(self._calls()).get(agent)
-        if called is None or bid.node != peer or bid.node != agent[0] or bid.expires < now.wall:
+        if called is None or bid.node != peer or bid.node != agent[0] or bid.expires < now.wall - limits.CLOCK_SKEW_S:
             raise PeerError("wrong-bid")
         if any(bid.member.skill(skill) is None for skill in called.skills):
             raise PeerError("wrong-bid", "it lacks the skill it was called for")
@@ -128,6 +128,8 @@ class Formation:
             self._journal.created + launch.policy.goal_s, launch.policy.caps,
         )  # fmt: skip
         encoded = codec.encode(roster)
+        if len(encoded) > limits.ROSTER_BYTES_MAX:
+            return self._fail("too-large", missing)
         mine = sign(self._key, self._network, encoded, now)
         self._journal = replace(self._journal, roster=encoded, invites={self._key.node: mine})
         self._until = now.boot + self._stage_s
@@ -199,7 +201,7 @@ class Formation:
         deadline = self._journal.created + launch.policy.goal_s
         return [
             (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline))
-            for agent, names in skills.items()
+            for agent, names in list(skills.items())[: limits.CALLS_MAX]
         ]
 
     def _answered(self) -> set[Agent]:

@@ -3,7 +3,8 @@
     Call ── allowed? offered? room? ──> BidFrame | Decline         Invitation ── as bid? ──> InviteFrame | Decline
 
 What was signed is remembered (space "invite") until the team is founded: a founding entry that we signed but do
-not remember tells that our disk was lost, and with it our votes. To a launcher that is not allowed every answer
+not remember tells that our disk was lost, and with it our votes. So is how our clocks differ: a team's deadlines are
+by its launcher's. To a launcher that is not allowed every answer
 is "not-allowed", whatever else is true.
 """
 
@@ -15,12 +16,20 @@ from ioa_p2p.effects import Effect, Now, Rows, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.events import Offer
 from ioa_p2p.team.roster import Terms, check_terms, sign
-from ioa_p2p.wire import codec
+from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFrame, Member, Roster
 
 SPACE = "invite"
 _BID_S = 60  # a bid binds nobody longer
+
+
+class Signed(Message, frozen=True):
+    """deadline: of the goal, wall seconds. ahead_s: how far the launcher's wall clock was ahead of ours."""
+
+    deadline: int
+    ahead_s: int
 
 
 class Guest:
@@ -30,18 +39,18 @@ class Guest:
         self._network = network
         self._allowed = allowed
         self._offer = Offer(())
-        self._signed = {team: codec.decode(deadline, int) for team, deadline in rows(SPACE)}
+        self._signed = {team: codec.decode(row, Signed) for team, row in rows(SPACE)}
 
     def start(self, now: Now) -> list[Effect]:
         """Forget signatures whose team can no more be founded in time."""
-        late = [team for team, deadline in self._signed.items() if deadline < now.wall]
+        late = [team for team, row in self._signed.items() if row.deadline < now.wall - limits.CLOCK_SKEW_S]
         return [effect for team in late for effect in self.forget(team)]
 
     def offer(self, offer: Offer) -> None:
         self._offer = offer
 
-    def signed(self, team: bytes) -> bool:
-        return team in self._signed
+    def signed(self, team: bytes) -> Signed | None:
+        return self._signed.get(team)
 
     def forget(self, team: bytes) -> list[Effect]:
         return [Save(SPACE, team, None)] if self._signed.pop(team, None) is not None else []
@@ -51,7 +60,8 @@ class Guest:
         refusal = self._refusal(now, peer, call, room)
         if refusal or member is None:
             return [Send(peer, Decline(call.team, call.agent, refusal))]
-        wall = int(now.wall)
+        wall, called = int(now.wall), tuple(skill for skill in member.skills if skill.name in call.skills)
+        member = codec.replace(member, skills=called)
         bid = Bid(self._key.node, call.team, member, wall + self._offer.busy_s, self._offer.load, wall, wall + _BID_S)
         return [Send(peer, BidFrame(seal(self._key, self._network, Kind.BID, bid)))]
 
@@ -61,10 +71,10 @@ class Guest:
             check_terms(roster, peer, Terms(self._key.node, self._offer.members, self._allowed()), now)
         except PeerError as fault:
             return [Send(peer, Decline(roster.team, "any", fault.code))]
-        self._signed[roster.team] = roster.deadline
+        signed = self._signed[roster.team] = Signed(roster.deadline, roster.created - int(now.wall))
         signature = sign(self._key, self._network, invitation.roster, now)
         return [
-            Save(SPACE, roster.team, codec.encode(roster.deadline)),
+            Save(SPACE, roster.team, codec.encode(signed)),
             Send(peer, InviteFrame(roster.team, signature)),
         ]
 
@@ -74,7 +84,7 @@ class Guest:
         member = self._member(call.agent)
         if member is None or any(member.skill(skill) is None for skill in call.skills):
             return "no-such-agent"
-        if call.deadline <= now.wall:
+        if call.deadline <= now.wall - limits.CLOCK_SKEW_S:
             return "deadline"
         return "" if room and self._offer.load < 255 else "busy"
 

@@ -49,10 +49,12 @@ _ASK_S = 0.5  # between repeated calls and invitations
 
 
 class TeamRow(Message, frozen=True):
-    """founding: entry 0. lost_disk: this member joined it again without its memory, and never votes in it."""
+    """founding: entry 0. lost_disk: this member joined it again without its memory, and never votes in it.
+    ahead_s: how far the launcher's wall clock is ahead of ours."""
 
     founding: bytes
     lost_disk: bool = False
+    ahead_s: int = 0
 
 
 class Teams:
@@ -164,7 +166,8 @@ class Teams:
             if known.founding != message.frame:
                 raise PeerError("second-founding")
             return known.handle_message(now, peer, message)
-        row = TeamRow(message.frame, lost_disk=not self._guest.signed(team_id))
+        signed = self._guest.signed(team_id)
+        row = TeamRow(message.frame, signed is None, signed.ahead_s if signed else 0)
         team = self._make(team_id, row)
         return [*self._guest.forget(team_id), *self._join(now, team, row), Send(peer, Joined(team_id))]
 
@@ -208,7 +211,7 @@ class Teams:
     # -- teams
 
     def _make(self, team: bytes, row: TeamRow) -> Team:
-        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk)
+        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
 
     def _join(self, now: Now, team: Team, row: TeamRow) -> list[Effect]:
         self._teams[team.team] = team

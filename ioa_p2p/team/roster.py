@@ -59,13 +59,15 @@ def open_found(step: bytes, founder: bytes, team: bytes, network: bytes) -> Rost
 
 
 def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None:
-    """Would we sign? Raises PeerError('not-allowed' | 'wrong-launcher' | 'deadline' | 'too-large' |
+    """Would we sign? Raises PeerError('not-allowed' | 'wrong-launcher' | 'clock' | 'deadline' | 'too-large' |
     'not-as-bid' | 'cycle')."""
     if launcher != terms.node and launcher not in terms.allowed:
         raise PeerError("not-allowed")
     if roster.launcher != launcher or launcher not in roster.voters:
         raise PeerError("wrong-launcher")
-    if not now.wall < roster.deadline or roster.created > now.wall + limits.CLOCK_SKEW_S:
+    if abs(roster.created - now.wall) > limits.CLOCK_SKEW_S:
+        raise PeerError("clock", "our clocks differ too much")
+    if roster.deadline <= roster.created:
         raise PeerError("deadline")
     if len(roster.members) > terms.members_max:
         raise PeerError("too-large")
@@ -76,6 +78,14 @@ def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None
         raise PeerError("not-as-bid")
 
 
-def _as_offered(member: Member, offered: tuple[Member, ...]) -> bool:
-    """Our entry is what we bid; the launcher may only take away the right to coordinate."""
-    return any(member == offer or member == codec.replace(offer, may_coordinate=False) for offer in offered)
+def _as_offered(entry: Member, offered: tuple[Member, ...]) -> bool:
+    """Our entry is what we bid: some skills of one of our agents. The launcher may take away the right to
+    coordinate; addresses may have moved since."""
+    return any(
+        entry in (_bid(offer, entry), codec.replace(_bid(offer, entry), may_coordinate=False)) for offer in offered
+    )
+
+
+def _bid(offer: Member, entry: Member) -> Member:
+    skills = tuple(skill for skill in offer.skills if skill in entry.skills)
+    return codec.replace(offer, skills=skills, addresses=entry.addresses)

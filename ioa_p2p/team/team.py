@@ -93,8 +93,11 @@ class Ground:
 
 
 class Team:
-    def __init__(self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False) -> None:
-        """founding: the frame of entry 0. Raises PeerError unless it proves a team with us in it."""
+    def __init__(
+        self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False, ahead_s: int = 0
+    ) -> None:
+        """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
+        Raises PeerError unless the entry proves a team with us in it."""
         entry = open_founding(founding, ground.network, team, 0)
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
@@ -104,6 +107,7 @@ class Team:
         self.state = TeamState(roster)
         self.asleep = False
         self._ground = ground
+        self._ahead_s = ahead_s
         self._mine = [member for member in roster.members if member.node == self.node]
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
@@ -137,6 +141,7 @@ class Team:
 
     def start(self, now: Now) -> list[Effect]:
         """Also after a restart: the decided past is told again."""
+        now = self._ours(now)
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
         formed = Emit(TeamFormed(self.team, self.state.roster))
@@ -147,6 +152,7 @@ class Team:
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamTraffic) -> list[Effect]:
         """Raises PeerError for a peer's fault."""
+        now = self._ours(now)
         if peer != self.node and peer not in self.state.roster.voters:
             raise PeerError("not-a-voter")
         if isinstance(message, TeamTraffic):
@@ -159,6 +165,7 @@ class Team:
         return effects
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        now = self._ours(now)
         if self.asleep:
             return []
         if name == self._timer:
@@ -166,6 +173,7 @@ class Team:
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
+        now = self._ours(now)
         match command:
             case LinkPeer():
                 return [] if self.asleep else self._on_link(now, command)
@@ -185,6 +193,10 @@ class Team:
                 return self._carry(self._worker.failed(command))
             case WorkerDied():
                 return self._carry(self._worker.died(now, self.state, command))
+
+    def _ours(self, now: Now) -> Now:
+        """Time as this team counts it."""
+        return Now(now.wall + self._ahead_s, now.boot)
 
     # -- what members say
 

@@ -140,7 +140,8 @@ class Worker:
         """The start is counted, durably, before it happens."""
         self._runs[spec.id] = Run(reported_at=now.boot)
         counted = Job(job.attempt, job.starts + 1, spec)
-        return [self._save(spec.id, counted), Emit(StartTask(self._team, spec, resolve(spec, state)))]
+        start = StartTask(self._team, spec, resolve(spec, state), max(0.0, spec.deadline - now.wall))
+        return [self._save(spec.id, counted), Emit(start)]
 
     def _start_again(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
         """After a crash of the worker process or of this node."""

@@ -93,6 +93,13 @@ def test_a_disk_that_fills_is_found() -> None:
         assert [(f["metric"], f["kind"]) for f in found["findings"]] == [("disk_mb", "growth")]
 
 
+def test_devices_that_are_all_busy_are_not_unusual() -> None:
+    devices, _, _ = house(1)
+    for device, level in zip(devices, (60.0, 80.0, 100.0), strict=True):
+        device["metrics"]["cpu_percent"] = [level] * SAMPLES
+    assert findings(devices)["findings"] == []
+
+
 def test_one_jump_of_memory_is_no_growth() -> None:
     devices, loaded, _ = house(1)
     loaded["metrics"]["memory_mb"] = [130.0] * 10 + [158.0] * 10

@@ -1,5 +1,6 @@
 """Adapters are found by name, imported only when named; one that cannot come up is named and the rest goes on."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -22,7 +23,7 @@ from ioa_p2p.wire.records import Card, Skill
 
 class Adapter:
     def __init__(self, name, options):
-        self.name, self.options, self.closed = name, options, False
+        self.name, self.options = name, options
         if options.get("explode"):
             raise ZeroDivisionError("in a stranger's constructor")
 
@@ -35,7 +36,8 @@ class Adapter:
         yield Failed("never")
 
     async def aclose(self):
-        self.closed = True
+        if self.options.get("lie"):
+            open(self.options["lie"], "w").close()
 """
 
 
@@ -109,14 +111,14 @@ def test_an_adapter_whose_import_explodes_is_an_adapter_error(install: Any) -> N
     assert caught.value.code == "broken-adapter"
 
 
-async def test_agents_that_cannot_come_up_are_named_and_the_others_run(install: Any) -> None:
+async def test_agents_that_cannot_come_up_are_named_and_the_others_run(install: Any, tmp_path: Path) -> None:
     install("foreign")
     agents = await registry.start_all(
         {
             "hello": HELLO,
             "stranger": {"adapter": "foreign"},
             "explodes": {"adapter": "foreign", "explode": True},
-            "lies": {"adapter": "foreign", "lie": True},
+            "lies": {"adapter": "foreign", "lie": str(tmp_path / "closed")},
             "typo": {"adapter": "pyhton"},
             "no-file": {"adapter": "python", "target": "no/such/file.py"},
             "no-command": {"adapter": "process", "command": []},
@@ -131,6 +133,7 @@ async def test_agents_that_cannot_come_up_are_named_and_the_others_run(install: 
         "no-command": "bad-option",
     }
     assert "explodes" in str(agents.failures["explodes"])
+    assert "closed" in os.listdir(tmp_path), "what it had started was ended"
     for adapter in agents.adapters.values():
         await adapter.aclose()
 

@@ -280,6 +280,24 @@ def test_logs_show_the_last_lines_without_a_node(cli: Cli, home: Home) -> None:
     assert [event["line"] for event in cli("logs", "-n", "1", "--json").events] == ["line 8"]
 
 
+def test_following_a_log_goes_on_through_half_lines_and_rotation(tmp_path: Path) -> None:
+    from ioa_p2p.cli.logs import read_lines
+
+    log = tmp_path / "node.log"
+    log.write_text("old\n")
+    lines = read_lines(log, 1, follow=True)
+    assert next(lines) == "old"
+    with log.open("a") as file:
+        file.write("first\nsec")
+        file.flush()
+        assert next(lines) == "first"
+        file.write("ond\n")
+    assert next(lines) == "second"
+    log.rename(tmp_path / "node.log.1")
+    log.write_text("third\n")
+    assert next(lines) == "third"
+
+
 def test_logs_say_when_there_is_none(cli: Cli) -> None:
     assert cli("logs", "--json").last["code"] == "no-log"
 

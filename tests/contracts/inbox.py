@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ioa_p2p.net.ports import Frames, LinkDown, LinkUp
 
 T = TypeVar("T")
-WAIT_S = 20.0
+WAIT_S = 60.0
 """A bound, not an expectation: long enough for a busy machine, short enough to fail a hung test."""
 
 

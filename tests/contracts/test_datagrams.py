@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -12,7 +14,9 @@ from ioa_p2p.net.memory import MemoryDatagrams, MemoryHub
 from ioa_p2p.net.ports import Datagrams, Endpoint
 from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.wire import limits
-from tests.contracts.inbox import Inbox
+from tests.contracts.inbox import Inbox, poll
+
+IP_RECVERR = 11  # linux/in.h; not in the socket module
 
 Make = Callable[..., Datagrams]
 
@@ -123,6 +127,22 @@ async def test_a_longer_datagram_than_allowed_from_a_stranger_is_dropped_and_cou
     transport.close()
     assert [data for _, data in heard.items] == [b"fits"]
     assert udp.counters["receive-oversize"] == 1
+    await udp.aclose()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such errors need no asking for")
+async def test_an_icmp_error_is_counted_and_the_socket_goes_on() -> None:
+    udp, heard, gone = UdpDatagrams("127.0.0.1"), Inbox(), UdpDatagrams("127.0.0.1")
+    await udp.open(heard)
+    await gone.open(Inbox())
+    nowhere = gone.endpoint
+    await gone.aclose()
+    assert udp._socket is not None
+    udp._socket.setsockopt(socket.IPPROTO_IP, IP_RECVERR, 1)
+    udp.send(nowhere, b"anyone?")
+    await poll(lambda: udp.counters["receive-econnrefused"])
+    udp.send(udp.endpoint, b"myself")
+    await heard.until(lambda: heard.items)
     await udp.aclose()
 
 

@@ -192,7 +192,7 @@ async def test_closing_is_prompt_and_may_be_repeated_and_flushes_what_was_sent(r
     a, b = await rig.pair()
     for i in range(100):
         a.links.send(b.node, SIGNED, bytes([i]))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(limits.LINK_CLOSE_S + 20):
         await a.links.aclose()
         await a.links.aclose()
     await b.inbox.until(lambda: b.inbox.downs(a.node))

@@ -134,7 +134,10 @@ def test_a_frozen_chain_counts_to_the_last_common_entry_also_after_a_restart() -
     held = grown(disk, raws)
     other = signed(AUTHOR, 4, blake(raws[2]), b"other")
     assert held.fork_seq(entry_of(other)) == 4
+    late = chain(AUTHOR, 7)[6]
+    held.keep_ahead(late, blake(late), entry_of(late))
     disk.storage.commit([held.freeze(4, other)])
+    assert held.gap is None
     again = disk.chain()
     list(again.load())
     for frozen in (held, again):
@@ -154,3 +157,11 @@ def test_a_fork_deeper_than_the_first_evidence_lowers_what_counts() -> None:
     assert judge(held, third) is Judgement.FORK
     held.freeze(held.fork_seq(entry_of(third)), third)
     assert held.counts_to == 2
+
+
+def test_a_first_entry_that_names_one_before_it_is_a_fork_once() -> None:
+    held, raw = Disk().chain(), signed(AUTHOR, 1, blake(b"nothing is before the first"))
+    assert judge(held, raw) is Judgement.FORK
+    held.freeze(held.fork_seq(entry_of(raw)), raw)
+    assert held.counts_to == 0
+    assert judge(held, raw) is Judgement.IGNORED

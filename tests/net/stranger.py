@@ -3,6 +3,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import trio
 from libp2p.abc import INetStream
@@ -34,9 +35,13 @@ class Stranger:
     def address(self) -> str:
         return str(self._host.get_transport_addrs()[0])
 
+    async def connection(self, node: bytes, address: str) -> Any:
+        """A libp2p connection, and nothing over it."""
+        return await self._swarm.dial_addr(Multiaddr(address), peer_id_of(node))
+
     async def stream(self, node: bytes, address: str) -> INetStream:
         """A link stream over a connection of its own, before any hello."""
-        conn = await self._swarm.dial_addr(Multiaddr(address), peer_id_of(node))
+        conn = await self.connection(node, address)
         stream = await conn.new_stream()
         await self._host.multiselect_client.select_one_of([LINK], MultiselectCommunicator(stream))
         return stream

@@ -1,6 +1,6 @@
 """The election and its log under random faults, then under none; and directed schedules.
 
-0 s ── proposals, crashes, lost disks, freezes, cuts, splits, bad weather ──> 30 s ── calm, L1 ──> 45 s
+0 ── proposals, crashes, lost disks, freezes, cuts, splits, bad weather ──> 60 beats ── calm, L1 ──> all know all
 """
 
 import random
@@ -10,14 +10,13 @@ from typing import Any
 from ioa_p2p.errors import UsageError
 from ioa_p2p.team.election import Election, Role
 from ioa_p2p.team.election_events import LinkPeer, Propose, StepDown
-from ioa_p2p.team.timing import LAN, Timing
+from ioa_p2p.team.timing import BATTERY, LAN, WAN, Timing
 from tests.sim.checks import watch_election
 from tests.sim.scenario import Violation
 from tests.sim.teams import Cast, coordinator, members
 from tests.sim.world import Weather, World
 
-STORM_S = 30.0
-CALM_S = 15.0
+STORM_BEATS = 60
 Part = Callable[..., Election]
 
 
@@ -117,28 +116,30 @@ def play(seed: int, part: Any = Election) -> World:
     size = dice.randint(3, 7)
     lose_disks = dice.random() < 0.5
     leads = None if lose_disks else dice.choice([None, max(2, size - 2)])
-    trial = Trial(seed, part, size, leads)
+    timing = dice.choice([LAN, LAN, LAN, LAN, WAN, BATTERY])
+    trial = Trial(seed, part, size, leads, timing)
     trial.start()
     for host in trial.world.hosts.values():
         host.boot_rate, host.wall_offset_s = dice.uniform(0.99, 1.01), dice.uniform(-600, 600)
-    trial.propose_often((0.1, 0.6))
+    trial.propose_often((0.2 * timing.beat_s, 1.2 * timing.beat_s))
     _storm(trial, dice, (size - 1) // 2 if lose_disks else 0)
-    trial.world.run(STORM_S)
+    trial.world.run(STORM_BEATS * timing.beat_s)
     _check_recovery(trial)
     return trial.world
 
 
 def _storm(trial: Trial, dice: random.Random, disks: int) -> None:
     """Faults drawn until the calm. disks: how many may be lost; a majority must remember, or none may vote."""
-    at = dice.uniform(0.5, 3)
-    while at < STORM_S - 0.1:
-        trial.world.at(at, _fault(trial, dice, disks))
-        at += dice.uniform(0.2, 2.5)
+    beat_s = trial.cast.timing.beat_s
+    at = dice.uniform(1, 6)
+    while at < STORM_BEATS:
+        trial.world.at(at * beat_s, _fault(trial, dice, disks))
+        at += dice.uniform(0.4, 5)
 
 
 def _fault(trial: Trial, dice: random.Random, disks: int) -> Callable[[], None]:
     world, node, other = trial.world, *dice.sample(trial.nodes, 2)
-    seconds, share = dice.uniform(0.1, 6), dice.randint(1, len(trial.nodes) - 1)
+    seconds, share = dice.uniform(0.2, 12) * trial.cast.timing.beat_s, dice.randint(1, len(trial.nodes) - 1)
     weather = Weather(dice.uniform(0, 0.3), dice.uniform(0, 0.2), (0.001, dice.choice([0.02, 0.3])), 0.002)
     match dice.randrange(10):
         case 0 | 1:
@@ -184,12 +185,15 @@ def _split(trial: Trial, side: list[bytes], seconds: float) -> None:
 
 
 def _check_recovery(trial: Trial) -> None:
-    """L1: a new commit within three election timeouts after the last fault; then all members know it."""
+    """L1: a new commit within three election timeouts after the last fault; then all members know it. No honest
+    word was ever taken for a lie."""
     trial.calm()
     before, timeout_s = trial.decided(), trial.cast.timing.wait_s_max
     if not trial.world.run(3 * timeout_s, until=lambda: trial.decided() > before):
         raise Violation("L1", f"no commit after {before} within three election timeouts")
-    trial.world.run(CALM_S - 3 * timeout_s)
+    trial.world.run(timeout_s)
     commits = {member.commit_index for member in members(trial.world).values()}
     if max(commits) - min(commits) > 2:
         raise Violation("L1", f"members know {sorted(commits)}")
+    if trial.world.faults:
+        raise Violation("honest", f"members refused each other: {trial.world.faults}")

@@ -1,16 +1,18 @@
 """Planted faults of the team channel: each is one plausible mistake, and must be caught by the rules beside it."""
 
+import msgspec
 import pytest
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.effects import Effect, Now, Send
+from ioa_p2p.gossip.blobs import Blobs, Fetch
 from ioa_p2p.gossip.channel import Channel
 from ioa_p2p.gossip.log import Chain, Judgement
 from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.gossip import Entries, Entry
+from ioa_p2p.wire.gossip import BlobNone, BlobPiece, BlobWant, Entries, Entry, Manifest
 from tests.gossip.team import TEAM
 from tests.sim.scenario import Mutant
 
@@ -97,6 +99,32 @@ def deaf_pushed_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "CHAT_UNANSWERED_MAX", 10**9)
 
 
+def pieces_not_checked(patch: pytest.MonkeyPatch) -> None:
+    """Whatever comes for a piece is kept; and one giver sends nonsense."""
+    check, want = Fetch.check, Blobs.want
+
+    def trusting(fetch: Fetch, piece: int, data: bytes) -> Manifest:
+        return check(fetch, piece, data) if piece < 0 or fetch.manifest is None else fetch.manifest
+
+    def lying(blobs: Blobs, peer: bytes, message: BlobWant) -> list[Effect]:
+        effects = want(blobs, peer, message)
+        return effects if message.piece < 0 else [Send(effect.to, _spoiled(effect.message)) for effect in effects]
+
+    patch.setattr(Fetch, "check", trusting)
+    patch.setattr(Blobs, "want", lying)
+
+
+def _spoiled(message: BlobPiece | BlobNone) -> BlobPiece | BlobNone:
+    if isinstance(message, BlobNone):
+        return message
+    return msgspec.structs.replace(message, data=bytes(len(message.data)))
+
+
+def fetch_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """A piece that got lost is never asked for again."""
+    patch.setattr(limits, "BLOB_ANSWER_S", 10_000.0)
+
+
 MUTANTS = (
     Mutant("no signature check", no_signature_check, frozenset({"C1", "C3", "C5"})),
     Mutant("no hash link", no_hash_link, frozenset({"C5"})),
@@ -111,4 +139,6 @@ MUTANTS = (
     Mutant("no relay", no_relay, frozenset({"L3"})),
     Mutant("wants never repeated", wants_never_repeated, frozenset({"L3"})),
     Mutant("deaf pushed for ever", deaf_pushed_for_ever, frozenset({"C6"})),
+    Mutant("pieces not checked", pieces_not_checked, frozenset({"L3"})),
+    Mutant("fetch waits for ever", fetch_waits_for_ever, frozenset({"L3"})),
 )

@@ -6,14 +6,16 @@ from collections.abc import Callable
 import pytest
 
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.gossip.events import Behind
+from ioa_p2p.gossip import blobs
+from ioa_p2p.gossip.commands import GetBlob, PutBlob
+from ioa_p2p.gossip.events import Behind, BlobHave, BlobMissing
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.gossip import Entries
 from ioa_p2p.wire.ids import blake
 from tests.gossip.team import KEYS, TEAM, chain, signed
 from tests.sim.gossip import HEAL_S, Plant, Team
 from tests.sim.scenario import Violation
-from tests.sim.world import World
+from tests.sim.world import Weather, World
 
 AWAY_ENTRIES = 400
 CONNECT_S = 10.0  # long before the frontier by the clock
@@ -156,6 +158,42 @@ def in_a_line() -> Team:
     return team
 
 
+def blob_through_bad_weather() -> Team:
+    """Pieces get lost, links come and go, one giver dies, the taker restarts: the blob arrives whole."""
+    team = Team(1, 4, Weather(loss=0.1, duplicate=0.1))
+    team.link_all()
+    data = bytes(range(256)) * 8_000
+    name = blobs.name_of(data)
+    givers, taker = team.nodes[:2], team.nodes[3]
+    for node in givers:
+        team.world.command(node, PutBlob(data))
+    team.world.command(taker, GetBlob(TEAM, name))
+    for second in (1.0, 2.0, 3.0):
+        team.world.at(second, lambda: team.link(givers[0], taker, False))
+        team.world.at(second + 0.5, lambda: team.link(givers[0], taker))
+    team.world.run(4.0)
+    team.crash(givers[1])
+    team.crash(taker)
+    team.restart(taker)
+    _fetch_until_whole(team, taker, name)
+    disk = team.world.hosts[taker].disk
+    if blobs.read(lambda space: list(disk.scan(space)), name) != data:
+        raise Violation("L3", "a blob is not what was put")
+    return team
+
+
+def _fetch_until_whole(team: Team, taker: bytes, name: bytes) -> None:
+    """Ask, and ask again when it was missing, for two minutes."""
+    done: list[object] = []
+    team.world.on_event.append(lambda world, node, event: done.append(event) if node == taker else None)
+    for _ in range(4):
+        team.world.command(taker, GetBlob(TEAM, name))
+        team.world.run(HEAL_S / 2, until=lambda: bool(done) and isinstance(done[-1], BlobHave | BlobMissing))
+        if done and isinstance(done[-1], BlobHave):
+            return
+    raise Violation("L3", "a blob that a member has did not arrive")
+
+
 def _team_with_dead_liar() -> Team:
     """Three honest members; of the fourth only what a test sends in its name is heard."""
     team = Team(1, 4, liars=1)
@@ -206,4 +244,5 @@ SCHEDULES: dict[str, Callable[[Plant], World]] = {
     "one never reads": _planted(one_never_reads),
     "silent cut": _planted(silent_cut),
     "in a line": _planted(in_a_line),
+    "blob through bad weather": _planted(blob_through_bad_weather),
 }

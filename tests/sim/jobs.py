@@ -8,7 +8,7 @@ outside world is counted in `effects` under their idempotency key.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -91,6 +91,7 @@ class Jobs:
         self.world.on_event.append(self._on_event)
         self.keys = {name: NodeKey(bytes([number + 1]) * 32) for number, name in enumerate(self.agents)}
         self.names = {key.node: name for name, key in self.keys.items()}
+        self.policy = replace(self.policy, leaders=frozenset(self.names))
 
     def start(self) -> None:
         for node in self.names:

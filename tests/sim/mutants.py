@@ -13,7 +13,7 @@ from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.team.intake import Intake
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.wire import codec
-from ioa_p2p.wire.decision import PreVoteRequest, VoteRequest
+from ioa_p2p.wire.decision import Ack, Append, PreVoteRequest, VoteRequest
 from tests.sim.scenario import Mutant
 
 
@@ -99,9 +99,18 @@ class TruncatesHeld(Election):
         if self._message_end < self.last_index:
             del self._log._log[self._message_end + 1 :]
 
-    def _on_append(self, now: Now, peer: bytes, message: Any, intake: Intake) -> None:
+    def _on_append(self, now: Now, peer: bytes, message: Append, intake: Intake) -> None:
         self._message_end = message.previous_index + len(message.entries)
         super()._on_append(now, peer, message, intake)
+
+
+class RepeatsHint(Election):
+    """Refuses an entry and names the same one as where to go on."""
+
+    def _refuse(self, peer: bytes, message: Append) -> None:
+        team, incarnation, term = self._head()
+        index, hint = message.previous_index, min(message.previous_index, self.last_index)
+        self._send(peer, Ack(team, incarnation, max(term, message.term), False, index, message.round, hint))
 
 
 class VotesAfterLostDisk(Election):
@@ -154,6 +163,7 @@ MUTANTS = (
     Mutant("old-term-counted", CountsOldTerms, frozenset({"I2"})),
     Mutant("decided-early", DecidesEarly, frozenset({"I2", "I8"})),
     Mutant("held-truncated", TruncatesHeld, frozenset({"I2", "I4", "I5"})),
+    Mutant("hint-repeated", RepeatsHint, frozenset({"L1"})),
     Mutant("vote-after-lost-disk", VotesAfterLostDisk, frozenset({"I1", "I5"})),
     Mutant("certificate-not-verified", TrustsCertificates, frozenset({"I1"})),
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ioa_p2p.errors import IoaError
 from tests.sim.world import World
 
 
@@ -52,13 +53,13 @@ class Run:
 
 
 def run(label: str, play: Callable[[], World]) -> Run:
-    """Play to the end. A broken assert of the product itself is a violation of no named rule."""
+    """Play to the end. A broken assert or an error that nobody caught is a violation of no named rule."""
     try:
         return Run(label, play().trace)
     except Violation as broken:
         return Run(label, violation=str(broken), rule=broken.rule)
-    except AssertionError as broken:
-        return Run(label, violation=f"assert: {broken}", rule="assert")
+    except (AssertionError, IoaError) as broken:
+        return Run(label, violation=f"{type(broken).__name__}: {broken}", rule="assert")
 
 
 def catch(scenario: Scenario, mutant: Mutant, seeds: range) -> Run | None:

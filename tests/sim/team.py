@@ -30,6 +30,8 @@ def play(seed: int, part: Any = Teams) -> World:
     jobs.repeats_plans = dice.random() < 0.3
     watch_team(jobs)
     jobs.start()
+    for host in jobs.world.hosts.values():
+        host.wall_offset_s, host.boot_rate = dice.uniform(-250, 250), dice.uniform(0.99, 1.01)
     jobs.world.on_power_loss.append(lambda world, node: _back_later(jobs, node, dice.uniform(0.1, 3)))
     jobs.launch()
     _storm(jobs, dice)

@@ -53,14 +53,14 @@ class CommittedFirst:
         raise Violation("I10", "a task starts that the node's log does not hold")
 
     def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
-        row = _row(world, node, index)
-        holding = sum(_row(world, other, index) == row for other in self._jobs.nodes)
-        if holding <= len(self._jobs.nodes) // 2:
+        row, members = _row(world, node, index), self._jobs.teams()[node].state.roster.voters
+        holding = sum(_row(world, other, index) == row for other in members)
+        if holding <= len(members) // 2:
             raise Violation("I10", f"a task starts while {holding} hold its assignment")
         first = next(one for one in _log(world, node).values() if one.term == entry.term and one.certificate)
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in first.certificate]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (entry.term, entry.node)}
-        if len(voters & set(self._jobs.nodes)) <= len(self._jobs.nodes) // 2:
+        if len(voters & members) <= len(members) // 2:
             raise Violation("I10", "an assignment by nobody's coordinator")
 
 

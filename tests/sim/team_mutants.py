@@ -24,7 +24,7 @@ def _teams_of(team: type[Team]) -> type[Teams]:
 
     class Planted(Teams):
         def _make(self, team_id: bytes, row: Any) -> Team:
-            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk)
+            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
 
     return Planted
 
@@ -135,6 +135,13 @@ class _BeforeCommit(Team):
         if ahead.index == self.state.index:
             return effects
         return [*effects, *self._carry(self._worker.reconcile(now, ahead, new=True))]
+
+
+class _OwnClock(Team):
+    """Counts deadlines by its own clock."""
+
+    def _ours(self, now: Now) -> Now:
+        return now
 
 
 # -- the decided state
@@ -250,5 +257,6 @@ MUTANTS = (
     Mutant("stale-plan-taken", _with_coordinator(TakesStalePlans), frozenset({"I7", "once-each", "outcome"})),
     Mutant("beats-ignored", _with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
     Mutant("silence-ignored", _with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
+    Mutant("own-clock", _teams_of(_OwnClock), frozenset({"outcome"})),
     Mutant("founding-not-saved", ForgetsFounding, frozenset({"one-team"})),
 )

@@ -1,6 +1,7 @@
 """Directed worlds of a whole team: what random dice make too rarely. Each raises Violation or returns its world."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ioa_p2p.errors import StorageError
@@ -71,7 +72,7 @@ def launcher_killed_at_any_time(part: Any) -> World:
         jobs.launch()
         jobs.world.run(0.008 * step)
         jobs.crash(jobs.asker)
-        jobs.world.run(0.2)
+        jobs.world.run(1.5)
         try:
             jobs.restart(jobs.asker)
             jobs.launch()
@@ -226,6 +227,17 @@ def split_and_healed(part: Any) -> World:
     return jobs.world
 
 
+def clocks_differ(part: Any) -> World:
+    """Wall clocks up to nine minutes apart, a goal of one minute: deadlines are by the launcher's clock."""
+    jobs = _started(part)
+    jobs.policy = replace(jobs.policy, goal_s=60)
+    for number, node in enumerate(jobs.nodes):
+        jobs.world.hosts[node].wall_offset_s = (number - 3) * 90.0
+    jobs.launch()
+    _end(jobs)
+    return jobs.world
+
+
 def rough_weather(part: Any) -> World:
     """A third of everything is lost, some comes twice, late and out of order."""
     jobs = _started(part)
@@ -254,6 +266,7 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
         plans_come_twice,
         cancelled_while_tasks_run,
         split_and_healed,
+        clocks_differ,
         rough_weather,
     )
 }

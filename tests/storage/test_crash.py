@@ -33,24 +33,24 @@ for group in range(start, 1_000_000):
 def test_acknowledged_groups_survive_kill_9_and_none_is_halved(tmp_path: Path, seed: int) -> None:
     path, dice, acknowledged = tmp_path / "state.sqlite", random.Random(seed), -1
     for _ in range(3):
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(path)],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        assert child.stdout is not None
         wanted = acknowledged + dice.randint(1, 60)
-        for line in child.stdout:
-            acknowledged = int(line)
-            if acknowledged >= wanted:
-                break
-        child.send_signal(signal.SIGKILL)
-        for line in child.stdout:  # acknowledged before the kill reached it
-            acknowledged = int(line)
-        child.wait(10)
+        acknowledged = commit_and_die(path, wanted)
         storage = SqliteStorage(path)
         groups = [int(key[:8]) for key, _ in storage.scan("even")]
         assert groups == list(range(len(groups)))
         assert len(groups) > acknowledged >= wanted
         assert len(list(storage.scan("odd"))) == len(groups) * (ROWS - 1)
         storage.close()
+
+
+def commit_and_die(path: Path, wanted: int) -> int:
+    """Let a child commit until group `wanted` is acknowledged, kill it; the last group it acknowledged."""
+    acknowledged = -1
+    command, environment = [sys.executable, "-c", CHILD, str(path)], {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            acknowledged = int(line)
+            if acknowledged == wanted:
+                child.send_signal(signal.SIGKILL)  # what it said before the kill reached it still counts
+    return acknowledged

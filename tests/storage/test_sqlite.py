@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,6 +161,16 @@ def test_a_full_disk_applies_nothing_of_the_group_and_the_store_goes_on_when_fre
     connection.execute("PRAGMA max_page_count = 100000")
     storage.commit([Save("s", b"after", bytes(40000))])
     assert [key for key, _ in storage.scan("s")] == [b"after", b"before"]
+    storage.close()
+
+
+def test_a_bug_of_ours_in_the_middle_of_a_group_applies_nothing_and_is_no_fault_of_the_disk(path: Path) -> None:
+    storage = SqliteStorage(path)
+    broken: Any = object()
+    with pytest.raises(sqlite3.Error):
+        storage.commit([Save("s", b"1", b"v"), Save("s", b"2", broken)])
+    assert list(storage.scan("s")) == []
+    storage.commit([Save("s", b"3", b"v")])
     storage.close()
 
 

@@ -41,8 +41,9 @@ def files(task):
 
 
 def family(task):
-    """Start children that ignore TERM, one of them in a session of its own; tell all pids; sleep."""
-    yield {"delta": json.dumps([os.getpid(), _grandchild(False), _grandchild(True)])}
+    """Start children that ignore TERM, one in a session of its own, one without our environment; tell all pids."""
+    children = [_grandchild(), _grandchild(start_new_session=True), _grandchild(env={})]
+    yield {"delta": json.dumps([os.getpid(), *children])}
     time.sleep(600)
 
 
@@ -58,7 +59,7 @@ def stubborn(task):
 
 
 def crash(task):
-    yield {"delta": json.dumps([os.getpid(), _grandchild(False), _grandchild(True)])}
+    yield {"delta": json.dumps([os.getpid(), _grandchild(), _grandchild(start_new_session=True)])}
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -106,8 +107,8 @@ def endless(task):
     yield {}
 
 
-def _grandchild(apart: bool) -> int:
-    child = subprocess.Popen([sys.executable, "-c", GRANDCHILD], stdout=subprocess.PIPE, start_new_session=apart)
+def _grandchild(**how) -> int:
+    child = subprocess.Popen([sys.executable, "-c", GRANDCHILD], stdout=subprocess.PIPE, **how)
     child.stdout.readline()  # it ignores TERM from here on
     return child.pid
 

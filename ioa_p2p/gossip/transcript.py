@@ -1,0 +1,47 @@
+"""What a team said, read back from disk in causal order.
+
+    chains on disk ── entry by entry, in turn ──> causal order ──> lines as they were (or could have been) told
+
+Two members may see independent lines in another order; none sees an answer before its question.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from ioa_p2p.effects import Rows, Save
+from ioa_p2p.gossip.log import Chain
+from ioa_p2p.gossip.order import Order
+from ioa_p2p.wire.gossip import Entry
+
+
+def read(rows: Rows, team: bytes, members: Collection[bytes]) -> Iterator[Entry]:
+    """Every line of a team that was told here. Also after its channel was closed."""
+    chains = {member: Chain(team, member, rows) for member in sorted(members)}
+    return replay(0.0, chains, Order(chains, forced(rows, team)))
+
+
+def replay(boot: float, chains: Mapping[bytes, Chain], order: Order) -> Iterator[Entry]:
+    """Load the chains, step by step so that few entries wait for another chain's; those that still wait then
+    wait from `boot` on."""
+    for author, chain in chains.items():
+        order.end(author, chain.frozen)
+    readers = [chain.load() for chain in chains.values()]
+    while readers:
+        for reader in list(readers):
+            entry = next(reader, None)
+            if entry is None:
+                readers.remove(reader)
+            else:
+                yield from order.add(boot, entry)
+
+
+def forced(rows: Rows, team: bytes) -> dict[bytes, int]:
+    """author -> the last seq that was told although something it had seen was missing."""
+    return {author: int.from_bytes(seq) for author, seq in rows(_forced_space(team))}
+
+
+def save_forced(team: bytes, author: bytes, seq: int) -> Save:
+    return Save(_forced_space(team), author, seq.to_bytes(8))
+
+
+def _forced_space(team: bytes) -> str:
+    return f"chat/{team.hex()}/forced"

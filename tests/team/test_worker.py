@@ -1,0 +1,271 @@
+"""The worker's side: full lists of what it wants done."""
+
+import pytest
+
+from ioa_p2p.effects import Emit, Rows, Save
+from ioa_p2p.team.events import (
+    CancelTask,
+    InputValue,
+    Orphan,
+    StartTask,
+    TaskDone,
+    TaskFailed,
+    TaskProgress,
+    WorkerDied,
+)
+from ioa_p2p.team.tasks import LAN
+from ioa_p2p.team.worker import Job, Queue, Worker
+from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.team import Assign, Blob, Cancel, Input, Outcome, Reassign, Report, TaskSpec
+from tests.team.people import ANN, BOB, CY, DEE, MAIL, NOW, SUM, TEAM, WALL, Log, later, no_rows, spec
+
+SPACE = f"task/{TEAM.hex()}"
+ONE = spec(1)
+RESULT = codec.encode({"count.result": 17})
+DONE = TaskDone(TEAM, ONE.id, 1, RESULT, (), "17 words")
+TOLD = Report(TEAM, ONE.id, 1, "succeeded", 100, "", 0, RESULT, (), "17 words")
+
+
+def worker(rows: Rows = no_rows, key: bytes = BOB.node, queue: Queue | None = None) -> Worker:
+    return Worker(key, TEAM, ANN.node, rows, LAN, queue or Queue())
+
+
+def disk(*jobs: tuple[bytes, Job]) -> Rows:
+    rows = [(task, codec.encode(job)) for task, job in jobs]
+    return lambda space: rows if space == SPACE else []
+
+
+def saved(task: bytes, job: Job) -> Save:
+    return Save(SPACE, task, codec.encode(job))
+
+
+def start(one: TaskSpec, *inputs: InputValue, seconds: float = 600.0) -> Emit:
+    return Emit(StartTask(TEAM, one, inputs, seconds))
+
+
+def assigned(*tasks: TaskSpec) -> Log:
+    log = Log()
+    log.add(Assign("async", tasks or (ONE,)), term=4)
+    return log
+
+
+def working() -> tuple[Worker, Log]:
+    """Bob works on task one."""
+    log, bob = assigned(), worker()
+    bob.reconcile(NOW, log.state, new=True)
+    return bob, log
+
+
+def test_a_committed_task_of_ours_is_saved_with_its_fence_then_told_then_started() -> None:
+    assert worker().reconcile(NOW, assigned().state, new=True) == [
+        Save(SPACE, b"fence", codec.encode(4)),
+        Report(TEAM, ONE.id, 1, "accepted"),
+        saved(ONE.id, Job(1, 1, ONE)),
+        start(ONE),
+    ]
+
+
+def test_it_is_taken_on_once() -> None:
+    bob, log = working()
+    assert bob.reconcile(NOW, log.state, new=True) == []
+
+
+def test_others_tasks_are_left_alone() -> None:
+    assert worker(key=CY.node).reconcile(NOW, assigned().state, new=True) == []
+
+
+def test_nothing_new_is_taken_on_while_no_coordinator_is_heard() -> None:
+    assert worker().reconcile(NOW, assigned().state, new=False) == []
+
+
+def test_a_task_past_its_deadline_is_not_begun() -> None:
+    assert worker().reconcile(later(601), assigned().state, new=True) == []
+
+
+def test_an_assignment_of_an_older_term_than_one_we_took_is_refused() -> None:
+    rows = [(b"fence", codec.encode(5))]
+    assert worker(lambda space: rows).reconcile(NOW, assigned().state, new=True) == []
+
+
+def test_inputs_are_resolved_from_the_outcomes_before() -> None:
+    log = assigned(ONE, spec(2, CY))
+    blob = Blob("big", "application/msgpack", b"h" * 32, 5, "count.result")
+    file = Blob("plot.png", "image/png", b"p" * 32, 5)
+    log.add(Outcome(ONE.id, 1, "succeeded", RESULT, (file,)), Outcome(bytes([2]) * 16, 1, "succeeded", b"", (blob,)))
+    given = codec.encode(3)
+    both = Input("count.result", (ONE.id, bytes([2]) * 16))
+    needs = spec(3, BOB, SUM, WALL + 600, both, Input("limit", (), given))
+    log.add(Assign("async", (needs,)))
+    *_, begin = worker().reconcile(NOW, log.state, new=True)
+    values = InputValue("count.result", (codec.encode(17),), (file, blob))
+    assert begin == start(needs, values, InputValue("limit", (given,), ()))
+
+
+def test_a_result_is_saved_before_it_is_told() -> None:
+    bob, _ = working()
+    assert bob.done(DONE) == [saved(ONE.id, Job(1, 1, ONE, TOLD)), TOLD]
+    assert bob.done(DONE) == []
+
+
+def test_a_result_is_told_every_beat_until_its_outcome_is_committed() -> None:
+    bob, log = working()
+    bob.done(DONE)
+    assert bob.beat(later(2)) == [TOLD]
+    assert list(bob.open_reports()) == [TOLD]
+    log.add(Outcome(ONE.id, 1, "succeeded", RESULT))
+    assert bob.reconcile(later(3), log.state, new=True) == [saved(ONE.id, Job(1))]
+    assert bob.beat(later(4)) == []
+    assert not bob.busy
+
+
+def test_what_runs_beats_with_its_progress() -> None:
+    bob, _ = working()
+    assert bob.beat(later(2)) == [Report(TEAM, ONE.id, 1, "accepted")]
+    assert bob.progress(later(2), TaskProgress(TEAM, ONE.id, 1, 0.256, "a quarter")) == [
+        Report(TEAM, ONE.id, 1, "running", 26, "a quarter")
+    ]
+    assert bob.progress(later(2.1), TaskProgress(TEAM, ONE.id, 1, 0.3)) == []
+    assert bob.beat(later(4.5)) == [Report(TEAM, ONE.id, 1, "running", 30, "")]
+
+
+def test_progress_out_of_bounds_or_of_nothing_known_is_harmless() -> None:
+    bob, _ = working()
+    assert bob.progress(later(1), TaskProgress(TEAM, ONE.id, 2, 0.5)) == []
+    assert bob.progress(later(1), TaskProgress(TEAM, b"?" * 16, 1, 0.5)) == []
+    (report,) = bob.progress(later(1), TaskProgress(TEAM, ONE.id, 1, 7.0, "n" * 999))
+    assert isinstance(report, Report)
+    assert (report.fraction, len(report.note)) == (100, limits.REASON_CHARS_MAX)
+
+
+def test_a_failure_is_kept_like_a_result() -> None:
+    bob, _ = working()
+    report = Report(TEAM, ONE.id, 1, "failed", note="no ink", retry=False)
+    assert bob.failed(TaskFailed(TEAM, ONE.id, 1, "no ink", False)) == [saved(ONE.id, Job(1, 1, ONE, report)), report]
+
+
+def test_a_higher_attempt_elsewhere_fences_ours() -> None:
+    bob, log = working()
+    log.add(Reassign(ONE.id, 2, CY.node, "cy", "worker lost"))
+    assert bob.reconcile(NOW, log.state, new=True) == [
+        saved(ONE.id, Job(1)),
+        Emit(CancelTask(TEAM, ONE.id, 1, "worker lost")),
+    ]
+
+
+def test_a_late_result_of_a_fenced_attempt_is_kept_and_shown_but_not_told() -> None:
+    bob, log = working()
+    log.add(Reassign(ONE.id, 2, CY.node, "cy", "worker lost"))
+    bob.reconcile(NOW, log.state, new=True)
+    orphan = Emit(Orphan(TEAM, ONE.id, 1, "succeeded", "17 words"))
+    assert bob.done(DONE) == [Save(SPACE, ONE.id + b"\x01", codec.encode(TOLD)), orphan]
+    assert bob.beat(later(9)) == []
+
+
+def test_a_result_that_was_told_too_late_becomes_an_orphan() -> None:
+    bob, log = working()
+    bob.done(DONE)
+    log.add(Reassign(ONE.id, 2, CY.node, "cy", "worker lost"))
+    assert bob.reconcile(NOW, log.state, new=True) == [
+        saved(ONE.id, Job(1)),
+        Save(SPACE, ONE.id + b"\x01", codec.encode(TOLD)),
+        Emit(Orphan(TEAM, ONE.id, 1, "succeeded", "17 words")),
+    ]
+
+
+def test_a_higher_attempt_at_ourselves_starts_anew() -> None:
+    bob, log = working()
+    log.add(Reassign(ONE.id, 2, BOB.node, "bob", "busy"), term=6)
+    second = codec.replace(ONE, attempt=2)
+    assert bob.reconcile(NOW, log.state, new=True) == [
+        saved(ONE.id, Job(1)),
+        Emit(CancelTask(TEAM, ONE.id, 1, "busy")),
+        Save(SPACE, b"fence", codec.encode(6)),
+        Report(TEAM, ONE.id, 2, "accepted"),
+        saved(ONE.id, Job(2, 1, second)),
+        start(second),
+    ]
+
+
+def test_a_cancelled_task_is_stopped_and_forgotten() -> None:
+    bob, log = working()
+    log.add(Cancel((), "enough"))
+    assert bob.reconcile(NOW, log.state, new=True) == [
+        saved(ONE.id, Job(1)),
+        Emit(CancelTask(TEAM, ONE.id, 1, "enough")),
+    ]
+
+
+def test_what_ended_is_not_begun_again_after_a_restart() -> None:
+    log = assigned()
+    log.add(Cancel((), "enough"))
+    assert worker(disk((ONE.id, Job(1)))).reconcile(NOW, log.state, new=True) == []
+    assert worker(disk((ONE.id, Job(1)))).reconcile(NOW, assigned().state, new=True) == []
+
+
+def test_after_a_restart_what_may_run_again_does_under_its_key_and_is_counted() -> None:
+    bob = worker(disk((ONE.id, Job(1, 1, ONE))))
+    assert bob.beat(NOW) == []
+    assert bob.reconcile(NOW, assigned().state, new=True) == [saved(ONE.id, Job(1, 2, ONE)), start(ONE)]
+
+
+def test_after_two_deaths_it_is_a_dead_letter() -> None:
+    bob, log = working()
+    died = WorkerDied(TEAM, ONE.id, 1)
+    assert bob.died(NOW, log.state, died) == [saved(ONE.id, Job(1, 2, ONE)), start(ONE)]
+    report = Report(TEAM, ONE.id, 1, "dead-letter", note="the worker died twice")
+    assert bob.died(NOW, log.state, died) == [saved(ONE.id, Job(1, 2, ONE, report)), report]
+    assert bob.died(NOW, log.state, died) == []
+
+
+def test_a_task_that_may_run_once_is_unknown_after_a_crash() -> None:
+    mail = spec(5, DEE, MAIL)
+    dee = worker(disk((mail.id, Job(1, 1, mail))), DEE.node)
+    report = Report(TEAM, mail.id, 1, "unknown", note="the worker died while it ran")
+    assert dee.reconcile(NOW, assigned(mail).state, new=True) == [saved(mail.id, Job(1, 1, mail, report)), report]
+
+
+def test_after_a_restart_a_saved_result_is_told_not_made_again() -> None:
+    bob = worker(disk((ONE.id, Job(1, 1, ONE, TOLD))))
+    assert bob.reconcile(NOW, assigned().state, new=True) == []
+    assert bob.beat(NOW) == [TOLD]
+
+
+def test_a_run_past_its_deadline_is_stopped_without_any_majority() -> None:
+    bob, _ = working()
+    report = Report(TEAM, ONE.id, 1, "expired", note="deadline passed")
+    assert bob.beat(later(601)) == [
+        Emit(CancelTask(TEAM, ONE.id, 1, "deadline passed")),
+        saved(ONE.id, Job(1, 1, ONE, report)),
+        report,
+    ]
+
+
+@pytest.mark.parametrize(("others", "room"), [(0, limits.QUEUE_PER_REQUESTER_MAX), (255, 1), (256, 0)])
+def test_the_queue_is_bounded_and_what_does_not_fit_is_busy(others: int, room: int) -> None:
+    queue = Queue()
+    for number in range(others):
+        assert queue.take(bytes([number % 16]))
+    log = Log()
+    for first in range(0, 48, 16):
+        many = tuple(codec.replace(ONE, id=bytes([first + n + 1]) * 16) for n in range(16))
+        log.add(Assign("async", many))
+    deeds = worker(queue=queue).reconcile(NOW, log.state, new=True)
+    states = [deed.state for deed in deeds if isinstance(deed, Report)]
+    assert states == ["accepted"] * room + ["busy"] * (48 - room)
+    assert all(deed.retry_s == 3 for deed in deeds if isinstance(deed, Report) and deed.state == "busy")
+
+
+def test_room_that_comes_free_is_used() -> None:
+    queue = Queue()
+    for _ in range(limits.QUEUE_PER_REQUESTER_MAX):
+        assert queue.take(ANN.node)
+    bob, log = worker(queue=queue), assigned()
+    assert bob.reconcile(NOW, log.state, new=True) == [Report(TEAM, ONE.id, 1, "busy", retry_s=3)]
+    queue.give(ANN.node)
+    assert start(ONE, seconds=597.0) in bob.reconcile(later(3), log.state, new=True)
+
+
+def test_what_was_taken_on_counts_after_a_restart_too() -> None:
+    queue = Queue()
+    worker(disk(*((bytes([n]) * 16, Job(1, 1, spec(n))) for n in range(limits.QUEUE_PER_REQUESTER_MAX))), queue=queue)
+    assert not queue.take(ANN.node)
