@@ -60,8 +60,8 @@ class Street:
         (self.folder / f"open-{name}").touch()
 
     def get(self, team: str, name: str) -> dict[str, Any]:
-        """The answer, which must be the whole loaf."""
-        result = self.home.ask("ask", "--resume", team)
+        """The answer of a team ("": of the newest), which must be the whole loaf."""
+        result = self.home.ask("ask", "--resume", *([team] if team else []))
         assert (result["outcome"], result["why"], result["answer"]) == (
             "concluded",
             "done",
@@ -180,6 +180,20 @@ def tasks_given(entry: Entry) -> list[bytes]:
             return [task]
         case _:
             return []
+
+
+def test_a_client_killed_between_question_and_answer_leaves_one_job_that_it_may_ask_for_again(street: Street) -> None:
+    """Public failure 15."""
+    before = {each["team"] for each in street.home.ask("team", "list")["teams"]}
+    client = Asking(street.home, "Bake bread of flour for gil")
+    street.mills("gil")
+    client.end()
+    street.open("gil")
+    (team,) = {each["team"] for each in street.home.ask("team", "list")["teams"]} - before
+    street.get(team, "gil")
+    street.get("", "gil")
+    assert {each["team"] for each in street.home.ask("team", "list")["teams"]} - before == {team}
+    assert (street.milled("gil"), len(street.runs("gil", "grain.mill"))) == (1, 1)
 
 
 def test_an_asker_killed_before_the_end_still_tells_everything(street: Street) -> None:
