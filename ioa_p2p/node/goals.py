@@ -66,6 +66,8 @@ class Goals:
             lacking = f" Missing: {', '.join(wants.missing)}." if wants.missing else ""
             self._give_up(story, f"Nobody was found whose skills lead to this goal.{lacking}")
             return
+        if story.result is not None:  # cancelled meanwhile
+            return
         policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders())
         self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
 

@@ -14,7 +14,7 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows
-from ioa_p2p.errors import NetError, StorageError
+from ioa_p2p.errors import NetError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
@@ -47,6 +47,7 @@ from ioa_p2p.node.teamwork import Teamwork
 from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
+from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
@@ -55,6 +56,7 @@ from ioa_p2p.wire.link import VERSION, Hello
 from ioa_p2p.wire.records import AgentRecord, Card
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
+JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
@@ -251,14 +253,26 @@ class Node:
     def ask(self, goal: str, goal_s: float) -> Story:
         """Begin a goal; it lives on whether or not anybody follows its story."""
         story = self.goals.begin(goal)
-        pursuit = asyncio.create_task(self.goals.pursue(story, goal_s))
+        pursuit = asyncio.create_task(self._pursue(story, goal_s))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
         return story
 
+    async def joined(self) -> None:
+        """Until the node is ready, or tried for long: a search in the first moment after the start finds nobody."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(JOIN_WAIT_S):
+                await self.ready.wait()
+
     def give_up(self, story: Story, outcome: str) -> None:
-        """End a goal that has no team yet."""
+        """End a goal that has no team yet: its launch, or the search before it."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
+        with suppress(UsageError):
+            self.teams_driver.command(CancelTeam(story.team))
+
+    async def _pursue(self, story: Story, goal_s: float) -> None:
+        await self.joined()
+        await self.goals.pursue(story, goal_s)
 
     def _own(self) -> list[tuple[AgentRecord, Card]]:
         """Our own records and cards."""

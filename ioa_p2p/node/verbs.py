@@ -131,6 +131,7 @@ def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
 async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     text, skill, out = (str(args.get(key) or "") for key in ("words", "skill", "out"))
     keys = finder.keys_of(text, skill, out)
+    await node.joined()
     search = node.new_search()
     with suppress(TimeoutError):  # what was found by then is the answer
         async with asyncio.timeout(float(args.get("timeout_s") or limits.DHT_LOOKUP_S)):

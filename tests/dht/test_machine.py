@@ -291,6 +291,15 @@ def test_saved_peers_are_tried_at_the_next_join():
     assert [effect.to for effect in sends(effects, Ping)] == [BOBS]
 
 
+@pytest.mark.parametrize(("seeds", "wait_s"), [((contact(MALLORY),), 60), ((), 310)], ids=["a dead seed", "no seed"])
+def test_saved_peers_are_tried_again_as_long_as_nobody_answers(seeds: tuple[Contact, ...], wait_s: int):
+    alice = Driven({"dht/peers": [(BOB.node, pack_contact(BOBS))]})
+    alice.command(commands.Join(seeds))
+    times = [second for second, effect in alice.run(900) if BOBS in [each.to for each in sends([effect], Ping)]]
+    assert len(times) >= 2
+    assert all(after - before <= wait_s + limits.DHT_CALL_S for before, after in itertools.pairwise([0.0, *times, 900]))
+
+
 def test_good_peers_are_saved_once_and_an_empty_table_forgets_nobody(alice: Driven):
     alice.met()
     first = [effect for _, effect in alice.run(limits.DHT_SAVE_PEERS_S)]
