@@ -26,7 +26,7 @@ from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows
-from ioa_p2p.errors import NetError, StorageError
+from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
@@ -114,8 +114,12 @@ class Node:
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
         await self._start_agents()
-        await self._open_net()
-        self._start_machines()
+        try:
+            await self._open_net()
+            self._start_machines()
+        except PeerError as fault:  # nobody else has spoken yet: it is a row of ours
+            hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
+            raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         await self._stack.enter_async_context(ControlServer(config.home.socket, verbs.handlers(self)))
         self._join()
 
@@ -250,7 +254,9 @@ class Node:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
 
     def ask(self, goal: str, goal_s: float) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story."""
+        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy')."""
+        if len(self._pursuits) >= limits.LAUNCHES_MAX:
+            raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
         pursuit = asyncio.create_task(self.goals.pursue(story, goal_s))
         self._pursuits.add(pursuit)

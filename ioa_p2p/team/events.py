@@ -178,8 +178,8 @@ class BidHeard:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """code: "nobody-fits" (no bid for a needed role), "too-few" (members did not sign) or "too-large" (the
-    roster). missing: roles."""
+    """code: "nobody-fits" (no bid for a needed role), "too-few" (members did not sign), "alone" (only the
+    launcher's own agent fits) or "too-large" (the roster). missing: roles."""
 
     team: bytes
     code: str
