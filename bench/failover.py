@@ -110,10 +110,9 @@ def arguments(name: str, tables: dict[str, Path], ports: list[int]) -> list[str]
 
 
 def allow_each_other(mesh: Mesh) -> None:
-    everybody = json.dumps([node.id for node in mesh.nodes.values()])
+    everybody = [node.id for node in mesh.nodes.values()]
     for node in mesh.nodes.values():
-        (config,) = node.home.glob("*/config.toml")
-        config.write_text(config.read_text().replace("# allow = []", f"allow = {everybody}", 1))
+        node.write("allow", everybody)
 
 
 # -- one kill
@@ -128,8 +127,9 @@ def one_round(mesh: Mesh, ledger: Path, number: int) -> dict[str, Any]:
     before = told(asker, team)
     leader = mesh.by_id(before["coordinator"])
     survivors = [node for node in mesh.running if node is not leader]
+    killed = time.monotonic()
     leader.kill()
-    new_commit_s = first_new_term(survivors, team, before["term"], time.monotonic())
+    new_commit_s = first_new_term(survivors, team, before["term"], killed)
     leader.start()
     ready([leader])
     ended = wait_until(lambda: told(asker, team).get("outcome", "") != "", END_WAIT_S)
@@ -147,9 +147,8 @@ def one_round(mesh: Mesh, ledger: Path, number: int) -> dict[str, Any]:
 
 def told(node: MeshNode, team: str) -> dict[str, Any]:
     """What a node knows of a team; empty while it does not answer."""
-    (folder,) = (path.parent for path in node.home.glob("*/config.toml"))
     try:
-        return client.ask(Home(folder.name, folder, folder).socket, "team", {"team": team}, 5.0)
+        return client.ask(Home(node.name, node.home, node.home).socket, "team", {"team": team}, 5.0)
     except IoaError:
         return {}
 

@@ -126,6 +126,13 @@ def test_every_file_keeps_the_house_rule(rule: Rule, suffixes: tuple[str, ...], 
     assert complaints(rule, tracked(*suffixes, under=under)) == []
 
 
+def test_every_bound_is_used() -> None:
+    names = re.findall(r"^([A-Z_0-9]+) = ", (ROOT / "ioa_p2p/wire/limits.py").read_text(), re.MULTILINE)
+    files = [file for file in tracked(".py", under="ioa_p2p") if file.name != "limits.py"]
+    used = set(re.findall(r"[A-Z_0-9]{4,}", "\n".join(file.read_text() for file in files)))
+    assert [name for name in names if name not in used] == []
+
+
 @pytest.mark.parametrize(
     ("rule", "fault"),
     [

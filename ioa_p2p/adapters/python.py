@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ioa_p2p
 from ioa_p2p.adapters import lines, options
 from ioa_p2p.adapters.base import Event, Task
 from ioa_p2p.adapters.child import Child
@@ -26,7 +25,7 @@ from ioa_p2p.adapters.stage import Stage
 from ioa_p2p.errors import AdapterError, UsageError
 from ioa_p2p.wire.records import Card
 
-_PACKAGE_PARENT = str(Path(ioa_p2p.__file__).parents[1])
+_PACKAGE_PARENT = str(Path(__file__).parents[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from logging.handlers import RotatingFileHandler
 from ioa_p2p.errors import StorageError
 from ioa_p2p.node.config import Config
 from ioa_p2p.node.home import Home
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.service import serving
 
 LOG_BYTES_MAX = 2 * 1024 * 1024  # then a new file begins
 LOG_FILES_KEPT = 3  # older ones go
@@ -29,7 +29,7 @@ def run(config: Config, level: str, *, quiet: bool) -> None:
 async def _until_stopped(config: Config) -> None:
     """The first signal ends the wait; leaving the block closes everything in order; a second one ends at once."""
     loop = asyncio.get_running_loop()
-    async with Node(config) as node:
+    async with serving(config) as node:
         wait = asyncio.ensure_future(node.run_until_stopped())
         for number in SIGNALS:
             loop.add_signal_handler(number, wait.cancel)

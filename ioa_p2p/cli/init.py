@@ -1,6 +1,7 @@
 """`ioa-p2p init`: a folder, a key, a commented config.toml."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import click
 
 from ioa_p2p.cli.here import Here, node_command
 from ioa_p2p.errors import UsageError
+
+_TARGET = re.compile(r"""(\btarget\s*=\s*)(["'])([^"'\\\n]+)\2""")
+"""`target = "..."` in a TOML file, its comments and layout around it left as they are."""
 
 
 @node_command()
@@ -74,14 +78,24 @@ def _toml(value: Any) -> str:
 
 
 def _agent_text(path: Path) -> str:
-    """The text of an agents file, checked. Raises UsageError('bad-agent' | 'bad-config')."""
+    """The text of an agents file, checked, its targets good from any folder.
+    Raises UsageError('bad-agent' | 'bad-config')."""
     from ioa_p2p.node import config
 
     table = config.read_file(path)
     if list(table) != ["agents"]:
         raise UsageError("bad-agent", f"{path}: only [agents.NAME] tables belong here", "move other keys to --set")
-    config.read_agents(table["agents"], str(path))
-    return path.read_text(encoding="utf-8")
+    agents = config.read_agents(table["agents"], str(path)).values()
+    targets = {agent.options.get("target") for agent in agents if "folder" not in agent.options}
+    text = path.read_text(encoding="utf-8")
+    return _TARGET.sub(lambda line: line[1] + _settled(line[3], path.parent) if line[3] in targets else line[0], text)
+
+
+def _settled(target: str, folder: Path) -> str:
+    """A TOML string: a file that is there, beside the agents file or else where we work, by its whole path."""
+    file, colon, function = target.partition(":")
+    found = next((place / file for place in (folder, Path.cwd()) if (place / file).is_file()), None)
+    return json.dumps(f"{found.resolve()}{colon}{function}" if found else target, ensure_ascii=False)
 
 
 def _refuse_to_overwrite(here: Here, new_key: bool) -> None:

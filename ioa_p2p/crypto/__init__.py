@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""The only place that signs, verifies, seals and opens: node keys, signed frames, boxed datagrams."""

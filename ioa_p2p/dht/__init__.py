@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""Kademlia with signed records and sealed datagrams, as one pure machine (machine.py)."""

@@ -2,7 +2,7 @@
 
     every 5 min: what we publish, and what hardly anybody knows to be nearer to ── Have ──> the closest nodes
     a newcomer enters the table: what it should hold ─────────────────────────── Have ──> the newcomer
-        <── Had: what each lacks ── Store, the unchanged bytes, if fewer than half (of ours: than 10) have it
+        <── Had: what each lacks ── Store, the unchanged bytes, if fewer than half have it (of ours: if one lacks it)
 
 Passing on never makes anything live longer: holders keep time from when they first saw it, and from its issue.
 """
@@ -88,7 +88,7 @@ class Keeper:
         near = [item for item in others if table.rank(space.at(item.key)) < limits.DHT_KEEPERS]
         if len(near) > limits.DHT_KEEP_MAX:
             near = self._rng.sample(near, limits.DHT_KEEP_MAX)
-        charges: list[tuple[Item, int | None]] = [(item, limits.DHT_COPIES_MIN) for item in own.values()]
+        charges: list[tuple[Item, int | None]] = [(item, limits.DHT_K) for item in own.values()]
         return charges + [(item, None) for item in near]
 
     def _pass_on(self, now: Now) -> None:

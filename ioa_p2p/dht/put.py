@@ -1,18 +1,18 @@
 """Putting one frame on the nodes closest to its key. docs/wire.md, "DHT".
 
 search ──> holders found ── Store with each one's token ──> confirmed by 75 % (at least 1): done, the rest behind
-                                                     └──> too few, or nobody found: failed, to be tried again
+                              ^      └─ no answer: again     └──> too few, or nobody found: failed
+                              └──────────────┘ (twice: else a lost datagram leaves an old version there)
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ioa_p2p.dht.calls import Call, Calls
 from ioa_p2p.dht.search import Search
 from ioa_p2p.effects import Now
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.dht import Store, Stored, Verdict
+from ioa_p2p.wire.dht import Contact, Store, Stored, Verdict
 
 
 class Put:
@@ -38,8 +38,7 @@ class Put:
         holders = search.holders
         self.holders = self._open = len(holders)
         for contact in holders:
-            token = search.tokens[contact.key]
-            self._calls.ask(now, contact, Store, Stored, self, None, token, self.raw)
+            self._give(now, contact, search.tokens[contact.key], limits.DHT_STORE_TRIES)
         self._settle(now)
 
     def answered(self, now: Now, call: Call, answer: Stored) -> None:
@@ -51,9 +50,16 @@ class Put:
     def slow(self, now: Now, call: Call) -> None:
         pass
 
-    def lost(self, now: Now, call: Any) -> None:
+    def lost(self, now: Now, call: Call) -> None:
+        token, tries = call.subject
+        if tries > 1:
+            self._give(now, call.to, token, tries - 1)
+            return
         self._open -= 1
         self._settle(now)
+
+    def _give(self, now: Now, contact: Contact, token: bytes, tries: int) -> None:
+        self._calls.ask(now, contact, Store, Stored, self, (token, tries), token, self.raw)
 
     def _settle(self, now: Now) -> None:
         if not self.finished and (self.succeeded or not self._open):

@@ -65,12 +65,13 @@ def _saved_manifest(rows: Rows, name: bytes) -> Manifest | None:
 class Fetch:
     """One blob on its way. missing: pieces to ask for, next one last. asked: pieces under way from `source`.
 
-    progress, deadline: boot time of the newest piece, and when the source counts as slow.
+    progress, deadline: boot time of the newest piece (None: it still waits its turn), and when the source counts
+    as slow.
     """
 
     team: bytes
     name: bytes
-    progress: float
+    progress: float | None = None
     deadline: float = 0.0
     manifest: Manifest | None = None
     missing: list[int] = field(default_factory=lambda: [MANIFEST])
@@ -135,7 +136,7 @@ class Blobs:
             return []
         if len(self._fetches) >= limits.BLOB_FETCHES_MAX + limits.BLOB_FETCHES_WAITING_MAX:
             raise UsageError("blobs-busy", f"{len(self._fetches)} blobs are on their way", "ask again later")
-        fetch = self._resumed(Fetch(team, name, now.boot))
+        fetch = self._resumed(Fetch(team, name))
         if fetch.manifest is not None and fetch.whole:
             return self._finish(name, fetch.manifest.size)
         self._fetches[name] = fetch
@@ -226,21 +227,19 @@ class Blobs:
         effects: list[Effect] = [Emit(BlobMissing(fetch.name)) for fetch in hopeless]
         for fetch in self._active():
             effects += self._ask(now, fetch)
-        for fetch in self._waiting():
-            fetch.progress = now.boot
         return effects + self._arm()
 
     def _active(self) -> list[Fetch]:
         return list(self._fetches.values())[: limits.BLOB_FETCHES_MAX]
 
-    def _waiting(self) -> list[Fetch]:
-        return list(self._fetches.values())[limits.BLOB_FETCHES_MAX :]
-
     def _is_hopeless(self, now: Now, fetch: Fetch) -> bool:
         _, others = self._peers_of(fetch.team)
-        return len(fetch.without) >= others or fetch.progress + limits.BLOB_GIVE_UP_S <= now.boot + limits.CHAT_EARLY_S
+        since = now.boot if fetch.progress is None else fetch.progress
+        return len(fetch.without) >= others or since + limits.BLOB_GIVE_UP_S <= now.boot + limits.CHAT_EARLY_S
 
     def _ask(self, now: Now, fetch: Fetch) -> list[Effect]:
+        if fetch.progress is None:
+            fetch.progress = now.boot
         if fetch.source is None:
             fetch.source = self._choose(fetch)
             fetch.deadline = now.boot + limits.BLOB_ANSWER_S
@@ -260,7 +259,7 @@ class Blobs:
 
     def _arm(self) -> list[Effect]:
         """One timer: the earliest overdue answer or give-up."""
-        due = [fetch.progress + limits.BLOB_GIVE_UP_S for fetch in self._active()]
+        due = [fetch.progress + limits.BLOB_GIVE_UP_S for fetch in self._active() if fetch.progress is not None]
         due += [fetch.deadline for fetch in self._active() if fetch.asked]
         if not due or (self._armed is not None and self._armed <= min(due)):
             return []

@@ -307,8 +307,12 @@ class Channel:
             peer = self._repair.ask(now.boot, author, chain, self._holders(author, chain))
             if peer is not None:
                 effects.append(Send(peer, Want(self.team, author, *span(chain, self._marks.of(author, peer)))))
-        due = self._repair.next_due
-        return effects if due is None else [*effects, *self._arm("repair", due)]
+        due = [at for at in (self._repair.next_due, self._look_again(now)) if at is not None]
+        return [*effects, *self._arm("repair", min(due))] if due else effects
+
+    def _look_again(self, now: Now) -> float | None:
+        """While lines wait for others', their authors may be held back, so look again soon."""
+        return None if self._order.next_due is None else now.boot + limits.CHAT_ANSWER_S
 
     def _holders(self, author: bytes, chain: Chain) -> list[bytes]:
         """Linked members that hold more of a chain than we do and could take."""

@@ -150,9 +150,8 @@ class Chain:
             entry = codec.decode(frames.parse(raw).body, Entry)
         except PeerError:
             return None
-        return (
-            entry if (entry.seq, entry.previous) == (self.head + 1, self._head_hash) == (seq, entry.previous) else None
-        )
+        follows = entry.seq == seq == self.head + 1 and entry.previous == self._head_hash
+        return entry if follows else None
 
     def _saved(self, first: int, last: int | None) -> Iterator[tuple[int, bytes]]:
         if last is not None and first > last:

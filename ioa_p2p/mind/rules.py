@@ -23,6 +23,7 @@ from ioa_p2p.steps import (
     View,
     Wants,
 )
+from ioa_p2p.wire.ids import node_short
 
 _QUERIES_MAX = 24
 _TRIES_MAX = 2  # the first and one retry on another member
@@ -177,7 +178,7 @@ class _Job:
         """What came out, and what did not: nothing is claimed that no task reported."""
         last = [task for task in self._tasks(self._chain.parts[-1]) if task.state == "succeeded"]
         failed = [task for task in self._view.tasks if task.state != "succeeded" and not self._made_good(task)]
-        lacking = "; ".join(f"{task.skill} by {task.agent}: {task.reason or task.state}" for task in failed)
+        lacking = "; ".join(map(_lack, failed))
         if not last:
             answer = f"The goal could not be met. {lacking}" if lacking else "The goal could not be met."
             return Conclude("failed", answer, _evidence(self._view))
@@ -190,6 +191,11 @@ class _Job:
         """Somebody else did it in the second try."""
         done = any(task.skill == failed.skill and task.state == "succeeded" for task in self._view.tasks)
         return done and all(part.name != failed.skill or not self._is_for_all(part) for part in self._chain.parts)
+
+
+def _lack(task: TaskView) -> str:
+    """Which agent of which device did not do what, and why."""
+    return f"{task.skill} by {task.agent}@{node_short(task.node)}: {task.reason or task.state}"
 
 
 def _evidence(view: View) -> tuple[tuple[bytes, str], ...]:

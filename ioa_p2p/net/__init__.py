@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""How bytes move: two ports (ports.py), and what carries them: memory, UDP, libp2p, and faults around any."""

@@ -12,7 +12,7 @@ What is cured, and how:
 - seven awaits to receive a frame, three locks to write one: a pipe does without
 - the auto-connector dials whomever it remembers, whatever the watermarks say: it gets nothing to do
 - closing waits for a peer that does not read: `abort_all` closes every socket first
-- `logging.warning` on the root logger prints to the user's terminal: it gets a logger of its own
+- errors of peers are printed to the user's terminal, some by the root logger: all quiet
 - two hosts may listen on one port (SO_REUSEPORT): `check_port_free` asks before
 """
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false, reportMissingTypeStubs=false
@@ -21,6 +21,7 @@ What is cured, and how:
 import errno
 import importlib.metadata
 import logging
+import os
 import socket
 from typing import Any, cast
 
@@ -56,8 +57,6 @@ from ioa_p2p.wire import limits
 
 VERSION = "0.8.1"
 _ED25519_ID = bytes.fromhex("002408011220")  # identity multihash, 36 B: protobuf {type: Ed25519, key: 32 B}
-
-swarm_connection.logging = logging.getLogger("libp2p.network.connection")
 
 
 def check_version() -> None:
@@ -177,8 +176,17 @@ def _guarded(handler: StreamHandlerFn) -> StreamHandlerFn:
     return guarded
 
 
+def _quieten() -> None:
+    """Peers' faults are counted, not printed; LIBP2P_DEBUG shows them all the same."""
+    quiet = logging.getLogger("libp2p")
+    swarm_connection.logging = quiet  # pyright: ignore[reportAttributeAccessIssue]
+    if not os.environ.get("LIBP2P_DEBUG"):
+        quiet.setLevel(logging.CRITICAL)
+
+
 def sturdy_swarm(seed: bytes) -> SturdySwarm:
     """A swarm over TCP, Noise and Yamux for the key of this 32 B seed; it never dials by itself."""
+    _quieten()
     pair = create_new_key_pair(seed)
     peer = ID.from_pubkey(pair.public_key)
     store = PeerStore()

@@ -1,26 +1,26 @@
 """What a running node can tell of its own health: named checks, each with its fix."""
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import Node
 
 DISK_FREE_BYTES_MIN = 100 * 1024 * 1024
 
 
-def run(node: "Node") -> list[dict[str, Any]]:
+def run(node: Node) -> list[dict[str, Any]]:
     """`name, ok, detail, hint` each; the hint is empty where all is well."""
     free = shutil.disk_usage(node.config.home.data_folder).free
     ready = node.ready.is_set()
     contacts = len(node.dht.contacts)
     alone = "add a seed to config.toml: `ioa-p2p id` on another node prints its line"
     refusal = f"{node.health}" if node.health else "writes are durable"
+    reach = ("strangers reach us" if node.reachable else "strangers do not reach us") if contacts else "nobody to tell"
     return [
         _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
         _check("peers", contacts > 0, f"{contacts} DHT contacts, {len(node.links.peers)} links", alone),
         _check("seeds", bool(node.config.seeds) or contacts > 0, f"{len(node.config.seeds)} configured", alone),
-        _check("reachable", node.reachable, "strangers reach us" if node.reachable else "strangers do not reach us",
+        _check("reachable", node.reachable or not contacts, reach,
                "open the UDP and TCP port in the firewall; until then the node is a client"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),

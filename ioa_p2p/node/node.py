@@ -18,7 +18,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
-from ioa_p2p import __version__
 from ioa_p2p.adapters import registry
 from ioa_p2p.crypto.box import Boxes
 from ioa_p2p.crypto.keys import NodeKey
@@ -27,14 +26,14 @@ from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
+from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, verbs
+from ioa_p2p.node import clock
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, Seed
-from ioa_p2p.node.control import ControlServer
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Hit, Search
 from ioa_p2p.node.goals import Goals
@@ -49,6 +48,7 @@ from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
 from ioa_p2p.team.machine import Teams
+from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
@@ -120,7 +120,6 @@ class Node:
         except PeerError as fault:  # nobody else has spoken yet: it is a row of ours
             hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
-        await self._stack.enter_async_context(ControlServer(config.home.socket, verbs.handlers(self)))
         self._join()
 
     async def _start_agents(self) -> None:
@@ -154,7 +153,7 @@ class Node:
     def _links(self, port: int) -> Links:
         from ioa_p2p.net.libp2p import Libp2pLinks  # only here: tests over memory need no libp2p
 
-        hello = Hello(VERSION, self.network, self.boot, f"ioa-p2p {__version__}", FEATURES)
+        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, FEATURES)
         link_port = self.config.link_port or port
         return Libp2pLinks(self.key.seed, hello, random.Random(), self.config.link_host, link_port)
 
@@ -309,8 +308,17 @@ class Node:
                 pass
 
     def _on_gossip(self, event: Any) -> None:
-        if not self.blobs.on_event(event):
-            log.debug("channel: %s", type(event).__name__)
+        if self.blobs.on_event(event):
+            return
+        match event:
+            case gossip_events.Refused(_, code):
+                self.gossip_driver.faults[code] += 1
+            case gossip_events.Forked(_, author, seq):
+                self._alarm(f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}")
+            case gossip_events.Behind(_, node, True):
+                log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
+            case _:
+                pass
 
     def _on_teams(self, event: Any) -> None:
         self.teamwork.on_event(event)

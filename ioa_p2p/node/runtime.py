@@ -54,9 +54,10 @@ class Committer:
 
     async def aclose(self) -> None:
         """Wait up to 5 s for what is pending, then end the thread."""
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=5.0)
-            self._task.cancel()
+        running = self._task  # it sets itself to None when all is saved
+        if running is not None:
+            await asyncio.wait([running], timeout=5.0)
+            running.cancel()
         self._thread.shutdown(wait=True)
 
     async def _run(self) -> None:

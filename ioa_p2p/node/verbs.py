@@ -8,24 +8,22 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ioa_p2p import __version__
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.dht.events import Published
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import checks, finder, telling
 from ioa_p2p.node.arguments import flag, seconds, text, whole
 from ioa_p2p.node.control import Emit, Handler
+from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
 from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.team import Team
+from ioa_p2p.version import __version__
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.team import TaskSpec
-
-if TYPE_CHECKING:
-    from ioa_p2p.node.node import Node
 
 PUBLISH_WAIT_S = 20.0
 TIMEOUT_S = 600.0
@@ -34,7 +32,7 @@ FIND_S_MAX = 600.0
 HITS_MAX = 1_000
 
 
-def handlers(node: "Node") -> Mapping[str, Handler]:
+def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
         "status": _status, "id": _id, "peers": _peers, "publish": _publish, "find": _find, "ask": _ask,
@@ -44,7 +42,7 @@ def handlers(node: "Node") -> Mapping[str, Handler]:
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
 
 
-def _bound(node: "Node", handle: Callable[..., Any]) -> Handler:
+def _bound(node: Node, handle: Callable[..., Any]) -> Handler:
     async def handler(args: dict[str, Any], emit: Emit) -> dict[str, Any]:
         return await handle(node, args, emit)
 
@@ -54,7 +52,7 @@ def _bound(node: "Node", handle: Callable[..., Any]) -> Handler:
 # -- the node
 
 
-async def _status(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     states = [team.state for team in node.teams.teams.values()]
     return {
         "node": node_text(node.key.node),
@@ -81,7 +79,7 @@ async def _status(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, A
     }
 
 
-def counters(node: "Node") -> dict[str, int]:
+def counters(node: Node) -> dict[str, int]:
     """Every count of the node under one flat name each."""
     groups: dict[str, Mapping[str, int]] = {
         "": {"signatures_checked": CHECKS.made, "signatures_bad": CHECKS.bad},
@@ -95,11 +93,11 @@ def counters(node: "Node") -> dict[str, int]:
     return {prefix + name: count for prefix, group in groups.items() for name, count in sorted(group.items())}
 
 
-async def _id(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _id(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"node": node_text(node.key.node), "mesh": node.config.mesh, "seed": str(node.seed)}
 
 
-async def _peers(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     peers = [
         {"node": node_text(peer), "address": address, "outbound": outbound, "software": hello.software}
         for peer, (hello, address, outbound) in sorted(node.neighbourhood.hellos.items())
@@ -107,7 +105,7 @@ async def _peers(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, An
     return {"peers": peers, "contacts": len(node.dht.contacts)}
 
 
-async def _publish(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _publish(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     wanted = text(args, "agent")
     names = [wanted] if wanted else sorted(node.agents.cards)
     if not set(names) <= set(node.agents.cards):
@@ -124,7 +122,7 @@ async def _publish(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, 
     return {"records": [_record(node, name, before[name]) for name in names]}
 
 
-def _record(node: "Node", name: str, before: Any) -> dict[str, Any]:
+def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
     skills = [skill.name for skill in node.agents.cards[name].skills]
     event = node.published.get(name) or before
     if isinstance(event, Published):
@@ -135,7 +133,7 @@ def _record(node: "Node", name: str, before: Any) -> dict[str, Any]:
     return {"agent": name, "seq": 0, "copies": 0, "skills": skills, "warnings": [f"queued: {reason}"]}
 
 
-async def _find(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     words, skill, out = (text(args, key) for key in ("words", "skill", "out"))
     limit = whole(args, "limit", 20, 1, HITS_MAX)
     timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
@@ -150,11 +148,11 @@ async def _find(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
     return {"hits": len(hits), "holders": search.holders}
 
 
-async def _doctor(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _doctor(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"checks": checks.run(node)}
 
 
-async def _stop(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _stop(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     asyncio.get_running_loop().call_later(0.05, node.stopping.set)  # after the answer has left
     return {"stopping": True}
 
@@ -162,7 +160,7 @@ async def _stop(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
 # -- goals and teams
 
 
-async def _ask(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     goal, detach = text(args, "goal").strip(), flag(args, "detach")
     goal_s = seconds(args, "timeout_s", TIMEOUT_S, GOAL_S_MAX)
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
@@ -171,15 +169,15 @@ async def _ask(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]
     return await (story.founded(emit) if detach else story.follow(emit))
 
 
-async def _resume(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _resume(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return await _story(node, text(args, "team")).follow(emit)
 
 
-async def _teams(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"teams": [_summary(node, story) for story in reversed(node.stories.all())]}
 
 
-async def _team(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     story = _story(node, text(args, "team"))
     team = node.teams.teams.get(story.team)
     members = [telling.member(one) for one in team.state.roster.members] if team else []
@@ -188,14 +186,14 @@ async def _team(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
     return {**_summary(node, story), "members": members, "tasks": tasks, "chat": chat, "result": story.result}
 
 
-async def _tasks(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _tasks(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     team, only_open = text(args, "team"), flag(args, "open")
     stories = [_story(node, team)] if team else node.stories.all()
     rows = [row for story in reversed(stories) for row in _task_rows(story.team, _live(node, story), story)]
     return {"tasks": [row for row in rows if not (only_open and row["final"])]}
 
 
-async def _task(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _task(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     team, task = _one_task(node, text(args, "task"))
     row = team.state.tasks[task]
     told = next(one for one in _task_rows(team.team, team, node.stories.of(team.team)) if one["task"] == task.hex())
@@ -205,7 +203,7 @@ async def _task(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any
             "reason": row.reason or (outcome.reason if outcome else "")}  # fmt: skip
 
 
-async def _cancel(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     if wanted := text(args, "task"):
         team, task = _one_task(node, wanted)
         node.teams_driver.command(CancelTeam(team.team, (task,)))
@@ -224,11 +222,11 @@ async def _cancel(node: "Node", args: dict[str, Any], emit: Emit) -> dict[str, A
 # -- reading teams
 
 
-def _live(node: "Node", story: Story) -> Team | None:
+def _live(node: Node, story: Story) -> Team | None:
     return node.teams.teams.get(story.team)
 
 
-def _summary(node: "Node", story: Story) -> dict[str, Any]:
+def _summary(node: Node, story: Story) -> dict[str, Any]:
     team = _live(node, story)
     state = team.state if team else None
     coordinator = team.coordinator if team else None
@@ -266,7 +264,7 @@ def _task_row(
             "fraction": told.get("fraction"), "note": told.get("note", "")}  # fmt: skip
 
 
-def _story(node: "Node", prefix: str) -> Story:
+def _story(node: Node, prefix: str) -> Story:
     """The team with this id or beginning of one; the newest without. Raises UsageError('no-team' | 'ambiguous')."""
     found = [story for story in node.stories.all() if story.team.hex().startswith(prefix.lower())]
     if not found:
@@ -277,7 +275,7 @@ def _story(node: "Node", prefix: str) -> Story:
     return found[-1]
 
 
-def _one_task(node: "Node", prefix: str) -> tuple[Team, bytes]:
+def _one_task(node: Node, prefix: str) -> tuple[Team, bytes]:
     """Raises UsageError('no-task' | 'ambiguous')."""
     everything = [(team, task) for team in node.teams.teams.values() for task in team.state.tasks]
     found = [(team, task) for team, task in everything if prefix and task.hex().startswith(prefix.lower())]

@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""What must last: one contract (base.py), in memory or in SQLite."""

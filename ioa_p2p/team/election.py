@@ -356,8 +356,10 @@ class Election:
     def _on_grant(
         self, now: Now, role: Role, peer: bytes, message: PreVoteReply | VoteReply, vote: bytes = b""
     ) -> None:
-        """A yes counts in the role and the term that it answers."""
-        if self._role is role and self._campaign is not None and self._campaign.is_answered_by(message):
+        """A yes counts in the role and the term that it answers, until the round is over: who slept won no lease."""
+        if self._role is not role or now.boot > self._due_s:
+            return
+        if self._campaign is not None and self._campaign.is_answered_by(message):
             self._grant(now, self._campaign, peer, vote)
 
     # -- following

@@ -204,7 +204,7 @@ class Formation:
         deadline = self._journal.created + launch.policy.goal_s
         return [
             (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline))
-            for agent, names in skills.items()
+            for agent, names in list(skills.items())[: limits.CALLS_MAX]
         ]
 
     def _answered(self) -> set[Agent]:

@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""Every byte between nodes: frozen typed messages, and each bound with its reason. docs/wire.md."""

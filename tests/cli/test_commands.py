@@ -64,6 +64,35 @@ def test_an_agents_file_becomes_part_of_the_config(cli: Cli, home: Home, tmp_pat
     assert "# mine" in home.config.read_text()
 
 
+def test_a_target_beside_the_agents_file_or_where_we_work_is_found_from_any_folder(
+    cli: Cli, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ioa_p2p.node.config import load
+
+    beside, work = tmp_path / "beside", tmp_path / "wo\u00e9rk"
+    for folder, names in ((beside, ("both.py", "near.py")), (work, ("both.py", "far.py"))):
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+    targets = ("both.py", "./near.py:run", "far.py", "package.module:run", "gone.py", str(work / "far.py"))
+    tables = [f"[agents.a{n}]\nadapter = 'python'\ntarget = '{one}'  # why\n" for n, one in enumerate(targets)]
+    placed = "[agents.placed]\nadapter = 'python'\nfolder = '/srv'\ntarget = 'placed.py'\n"
+    (beside / "placed.py").touch()
+    (beside / "agents.toml").write_text("\n".join([*tables, placed]))
+    monkeypatch.chdir(work)
+    assert cli("init", "--agent", str(beside / "agents.toml")).code == 0
+    assert [one.options["target"] for one in load(home, {}, {}).agents.values()] == [
+        str(beside / "both.py"),
+        f"{beside / 'near.py'}:run",
+        str(work / "far.py"),
+        "package.module:run",
+        "gone.py",
+        str(work / "far.py"),
+        "placed.py",
+    ]
+    assert home.config.read_text().count("# why") == len(targets)
+
+
 @pytest.mark.parametrize("text", ["mesh = 'x'\n[agents.a]\nadapter='python'", "x", "[agents.a]\n"])
 def test_an_agents_file_with_anything_else_is_refused_and_nothing_made(
     cli: Cli, home: Home, tmp_path: Path, text: str

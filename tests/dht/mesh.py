@@ -14,13 +14,11 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Effect, Now, Rows
-from ioa_p2p.wire import ids
 from ioa_p2p.wire.dht import Contact, Directory
 from ioa_p2p.wire.frames import Frame
 from ioa_p2p.wire.records import Card, Skill
 from tests.sim.world import Weather, World
-
-NETWORK = ids.network_id("test")
+from tests.wire.samples import NETWORK
 
 
 class Checked:

@@ -1,5 +1,7 @@
 """Blobs: pieces checked as they come, members that fail, links that break, restarts."""
 
+import random
+
 import pytest
 
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
@@ -215,6 +217,35 @@ def test_a_fetch_that_waited_its_turn_gets_its_whole_time() -> None:
     effects = member.time("blobs", later(limits.BLOB_GIVE_UP_S))
     assert events(effects) == [BlobMissing(blobs.name_of(one)) for one in data[:4]]
     assert sends(effects) == [BlobWant(TEAM, blobs.name_of(data[4]), -1)]
+    member.do(LinkPeer(NODES[1], True), later(limits.BLOB_GIVE_UP_S + 1.0))
+    assert events(member.time("blobs", later(2 * limits.BLOB_GIVE_UP_S - 0.1))) == []
+    assert events(member.time("blobs", later(2 * limits.BLOB_GIVE_UP_S))) == [BlobMissing(blobs.name_of(data[4]))]
+
+
+def test_a_member_that_comes_back_is_asked_again() -> None:
+    member = opened(0, 3)
+    first = source(member.do(GetBlob(TEAM, NAME)))
+    member.do(LinkPeer(NODES[3 - first], False))
+    assert sends(member.hear(NODES[first], BlobNone(TEAM, NAME))) == []
+    assert wanted(member.do(LinkPeer(NODES[first], True)), first) == [-1]
+
+
+def test_a_slow_member_is_asked_only_if_there_is_no_other() -> None:
+    for seed in range(8):
+        member = opened(0, 3)
+        member.machine._blobs._rng = random.Random(seed)
+        first = source(member.do(GetBlob(TEAM, NAME)))
+        assert source(member.time("blobs", later(limits.BLOB_ANSWER_S))) == 3 - first
+
+
+def test_a_blob_whose_pieces_are_all_on_disk_is_here_at_once() -> None:
+    member = opened(0)
+    member.do(PutBlob(DATA))
+    member.disk.commit([Save("blobs", NAME, None)])
+    assert member.restarted().do(GetBlob(TEAM, NAME)) == [
+        Save("blobs", NAME, len(DATA).to_bytes(8)),
+        Emit(BlobHave(NAME, len(DATA))),
+    ]
 
 
 def test_more_fetches_than_can_wait_are_refused() -> None:

@@ -333,3 +333,62 @@ def test_in_a_large_team_the_rest_get_a_digest_and_pull_what_did_not_come() -> N
     other = opened(1)
     assert SetTimer(REPAIR, NOW.boot + limits.CHAT_REPAIR_S) in other.hear(NODES[0], messages[-1])
     assert Want(TEAM, NODES[0], 1, 1) in sends(other.time(REPAIR), NODES[0])
+
+
+# -- bounds and breaks
+
+
+def test_the_next_range_is_asked_as_soon_as_an_answer_ends() -> None:
+    member, helper, raws = opened(1), opened(2), chain(KEYS[0], limits.CHAT_WANT_ENTRIES_MAX + 5)
+    for raw in raws:
+        helper.hear(NODES[0], Entries(raw))
+    [want] = sends(member.hear(NODES[2], frontier({0: len(raws)}, {0: raws})), NODES[2])
+    heard = pump([member, helper], {member.node: [Send(NODES[2], want)]})
+    assert [event.seq for _, event in heard if isinstance(event, Said)] == list(range(1, len(raws) + 1))
+
+
+def test_what_was_asked_of_a_lost_member_is_asked_of_another_at_once() -> None:
+    member, raws = opened(1), chain(KEYS[0], 3)
+    for teller in (0, 2):
+        effects = member.hear(NODES[teller], frontier({0: 3}, {0: raws}))
+        assert len(sends(effects)) == (1 if teller == 0 else 0)
+    assert Want(TEAM, NODES[0], 1, 3) in sends(member.do(LinkPeer(NODES[0], False)), NODES[2])
+
+
+def test_an_author_whose_lines_wait_is_not_heard_without_end() -> None:
+    member, previous = opened(1), FIRST_PREVIOUS
+    for seq in range(1, limits.CHAT_WAITING_MAX + 2):
+        raw = signed(KEYS[0], seq, previous, seen=((NODES[2], 1),) if seq == 1 else ())
+        previous = blake(raw)
+        saved = [one for one in member.hear(NODES[0], Entries(raw)) if isinstance(one, Save)]
+        assert len(saved) == (seq <= limits.CHAT_WAITING_MAX)
+    later = Now(NOW.wall, NOW.boot + limits.CHAT_ANSWER_S)
+    effects = member.time(REPAIR, later)
+    assert [want.author for want in sends(effects)] == [NODES[2]]
+    assert SetTimer(REPAIR, later.boot + limits.CHAT_ANSWER_S) in effects
+    effects = member.hear(NODES[2], Entries(chain(KEYS[2], 1)[0]), later)
+    assert len(lines(effects)) == limits.CHAT_WAITING_MAX + 1
+    assert sends(member.time(REPAIR, later), NODES[0]) == [
+        Want(TEAM, NODES[0], limits.CHAT_WAITING_MAX + 1, limits.CHAT_WAITING_MAX + 1)
+    ]
+
+
+def test_an_early_entry_that_does_not_link_when_the_hole_closes_is_a_fork() -> None:
+    member, raws = opened(1), chain(KEYS[0], 2)
+    member.hear(NODES[0], Entries(signed(KEYS[0], 3, bytes(32))))
+    effects = member.hear(NODES[0], Entries(b"".join(raws)))
+    assert lines(effects) == [(NODES[0], 1), (NODES[0], 2)]
+    assert events(effects, Forked) == [Forked(TEAM, NODES[0], 1)]
+
+
+def test_a_claim_beyond_our_last_line_counts_for_our_last_line() -> None:
+    member = opened(0)
+    say(member)
+    effects = member.hear(NODES[1], Held(TEAM, ((NODES[1], NODES[0], 10**12),)))
+    assert events(effects) == [Delivered(TEAM, 1, 1, 2)]
+
+
+def test_nothing_is_acknowledged_to_whom_we_have_no_link() -> None:
+    member = opened(1, linked=False)
+    member.hear(NODES[0], Entries(chain(KEYS[0], 1)[0]))
+    assert member.time(HELD) == []

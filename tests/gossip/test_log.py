@@ -134,7 +134,10 @@ def test_a_frozen_chain_counts_to_the_last_common_entry_also_after_a_restart() -
     held = grown(disk, raws)
     other = signed(AUTHOR, 4, blake(raws[2]), b"other")
     assert held.fork_seq(entry_of(other)) == 4
+    late = chain(AUTHOR, 7)[6]
+    held.keep_ahead(late, blake(late), entry_of(late))
     disk.storage.commit([held.freeze(4, other)])
+    assert held.gap is None
     again = disk.chain()
     list(again.load())
     for frozen in (held, again):

@@ -55,6 +55,13 @@ def test_a_large_team_gets_six_pushes_and_digests() -> None:
     assert reach([ME, *members[1:]], members).pushes(1) == (members[1:], [])
 
 
+def test_a_fresh_link_is_relayed_to() -> None:
+    made = reach([ME, A, B, C], [A, B])
+    assert made.relays(A, 1, A) == [B]
+    made.relink([ME, A, B, C], [A, B, C])
+    assert made.relays(A, 1, A) == [B, C]
+
+
 def test_relinking_tells_who_is_fresh_and_who_is_gone() -> None:
     made = reach([ME, A, B], [A])
     assert made.relink([ME, A, B, C], [B, C]) == ([B, C], [A])

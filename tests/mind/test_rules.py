@@ -4,6 +4,7 @@ import pytest
 
 from ioa_p2p.mind.rules import next_step, wants
 from ioa_p2p.steps import Assign, Await, Conclude, FoundAgent, LineView, Speak, Step, TaskView
+from ioa_p2p.wire.ids import node_short
 from ioa_p2p.wire.records import Skill
 from tests.mind.market import ALL, ANALYST, CHARTER, DEVICE, GOAL, NEAR_MISSES, REAL, WRITER, agent, node, play, view
 
@@ -122,8 +123,23 @@ def test_a_device_that_is_lost_is_left_out_and_named() -> None:
     end = steps[-1]
     assert isinstance(end, Conclude)
     assert end.outcome == "partial"
-    assert "device-2" in end.answer
-    assert "worker lost" in end.answer
+    assert end.answer.endswith(f"\nWithout: device.measure by device-2@{node_short(node(2))}: worker lost.")
+
+
+def test_of_two_devices_with_one_agent_name_the_lost_one_is_named_also_when_nothing_came_out() -> None:
+    twins = tuple(agent(number, "device", DEVICE) for number in (1, 2))
+
+    def outcome(task: TaskView) -> TaskView:
+        return replace(task, state="failed", reason="worker lost") if task.node == node(2) else succeed(task)
+
+    end = play(view((*twins, *REAL[3:])), outcome)[-1]
+    assert isinstance(end, Conclude)
+    assert f"device.measure by device@{node_short(node(2))}: worker lost" in end.answer
+    assert node_short(node(1)) not in end.answer
+    nothing = play(view((*twins, *REAL[3:])), lambda task: replace(task, state="failed", reason="worker lost"))[-1]
+    assert isinstance(nothing, Conclude)
+    assert nothing.outcome == "failed"
+    assert all(f"device.measure by device@{node_short(node(number))}" in nothing.answer for number in (1, 2))
 
 
 def test_a_failed_task_is_tried_once_more_on_another_member() -> None:

@@ -1,7 +1,9 @@
 """What a clumsy owner does to a running node over its control socket: every mistake is a refusal with a way out."""
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,9 @@ from typing import Any
 import pytest
 
 from ioa_p2p.adapters.base import Attachment
-from ioa_p2p.node import reports
+from ioa_p2p.errors import PeerError, StorageError, UsageError
+from ioa_p2p.node import reports, verbs
+from ioa_p2p.node.control import ControlServer
 from ioa_p2p.node.node import Node
 from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
@@ -42,7 +46,7 @@ async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
 
 async def alone(mesh: Mesh) -> Node:
     mesh.make("alone", agents=[("hello", HELLO)])
-    return await mesh.start("alone")
+    return await open_door(mesh, await mesh.start("alone"))
 
 
 async def pair(mesh: Mesh) -> Node:
@@ -52,7 +56,14 @@ async def pair(mesh: Mesh) -> Node:
     await asyncio.gather(mesh.start("asker"), mesh.start("worker"))
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*(node.ready.wait() for node in mesh.nodes.values()))
-    return mesh.nodes["asker"]
+    return await open_door(mesh, mesh.nodes["asker"])
+
+
+async def open_door(mesh: Mesh, node: Node) -> Node:
+    """Its control socket, open as long as the node."""
+    door = ControlServer(node.config.home.socket, verbs.handlers(node))
+    await mesh.stacks[node.config.name].enter_async_context(door)
+    return node
 
 
 async def say(node: Node, line: bytes) -> dict[str, Any]:
@@ -116,7 +127,9 @@ async def test_a_data_folder_that_is_gone_is_told_to_whoever_asks_for_health(
 async def test_goals_beyond_what_a_node_can_pursue_are_refused_and_the_others_end(mesh: Mesh) -> None:
     node = await alone(mesh)
     stories = [node.ask(f"solder zinc gutter {number}", 5) for number in range(limits.LAUNCHES_MAX)]
-    assert (await ask(node, "ask", {"goal": "one more"}))["code"] == "busy"
+    with pytest.raises(UsageError) as fault:
+        node.ask("one more", 5)
+    assert (fault.value.code, bool(fault.value.hint)) == ("busy", True)
     async with asyncio.timeout(WAIT_S):
         results = await asyncio.gather(*(story.follow(lambda _: None) for story in stories))
     assert {result["outcome"] for result in results} == {"failed"}
@@ -157,8 +170,6 @@ async def test_an_answer_that_cannot_be_written_down_is_still_told(
 
 
 def _unreadable() -> None:
-    from ioa_p2p.errors import PeerError
-
     raise PeerError("undecodable")
 
 
@@ -184,3 +195,25 @@ async def test_a_hundred_clients_that_say_nothing_leave_room_once_they_go(mesh: 
     async with asyncio.timeout(WAIT_S):
         while not (await ask(node, "status", {}))["ok"]:
             pass
+
+
+async def test_a_row_of_the_store_that_cannot_be_read_is_named_and_nothing_starts(mesh: Mesh) -> None:
+    node = await pair(mesh)
+    async with asyncio.timeout(WAIT_S):
+        await node.ask(GOAL, 30).follow(lambda _: None)
+    await mesh.stop("asker")
+    for space in ("team", "chat"):
+        good = overwrite(node, space, b"\xc1")
+        with pytest.raises(StorageError) as fault:
+            await mesh.start("asker")
+        assert (fault.value.code, bool(fault.value.hint)) == ("damaged", True)
+        overwrite(node, space, good)
+    await mesh.start("asker")
+
+
+def overwrite(node: Node, space: str, value: bytes) -> bytes:
+    """Put `value` in the one row of `space`; what stood there."""
+    with contextlib.closing(sqlite3.connect(node.config.home.database)) as database, database:
+        ((before,),) = database.execute("SELECT value FROM rows WHERE space = ?", (space,))
+        database.execute("UPDATE rows SET value = ? WHERE space = ?", (value, space))
+    return before

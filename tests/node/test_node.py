@@ -126,6 +126,22 @@ async def test_an_agent_that_cannot_come_up_is_named_and_the_node_goes_on(mesh: 
     assert any(check["name"] == "agent broken" and not check["ok"] and check["hint"] for check in checks["checks"])
 
 
+async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh: Mesh) -> None:
+    mesh.make("alone")
+    await up(mesh, "alone")
+    told, _ = await say(mesh.nodes["alone"], "doctor")
+    wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
+    assert set(wrong) == {"peers", "seeds"}
+    assert all("add a seed" in hint for hint in wrong.values())
+
+
+async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
+    await three(mesh)
+    mesh.nodes["left"].reachable = False
+    told, _ = await say(mesh.nodes["left"], "doctor")
+    assert [check["name"] for check in told["checks"] if "firewall" in check["hint"]] == ["reachable"]
+
+
 async def test_garbage_at_every_port_is_counted_and_the_node_lives(mesh: Mesh) -> None:
     await three(mesh)
     node = mesh.nodes["asker"]

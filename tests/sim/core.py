@@ -5,6 +5,9 @@ from pathlib import Path
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.machine import Teams
 from tests.sim import (
+    dht,
+    dht_mutants,
+    dht_schedules,
     election,
     gossip,
     gossip_mutants,
@@ -20,6 +23,7 @@ from tests.sim.scenario import Scenario
 SCENARIOS = (
     Scenario("election", Election, election.play, schedules.SCHEDULES, mutants.MUTANTS),
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
+    Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
 )
 

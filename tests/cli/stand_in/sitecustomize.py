@@ -46,6 +46,6 @@ class Node:
         return {"stopping": True}
 
 
-module: Any = types.ModuleType("ioa_p2p.node.node")
-module.Node = Node
-sys.modules["ioa_p2p.node.node"] = module
+module: Any = types.ModuleType("ioa_p2p.node.service")
+module.serving = Node
+sys.modules["ioa_p2p.node.service"] = module
