@@ -54,8 +54,6 @@ class Goals:
     async def pursue(self, story: Story, goal_s: float) -> None:
         """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
         search = self._new_search(lambda hit: story.tell(_found_event(hit)))
-        for hit in list(search.hits.values()):
-            story.tell(_found_event(hit))
         try:
             wants = await self._wants(story.goal, search)
         except Exception as fault:  # a planner may be a stranger's model: the goal ends with a reason
