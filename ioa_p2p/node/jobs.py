@@ -118,7 +118,7 @@ class Jobs:
         except IoaError as fault:
             self._failed(job, Failed(fault.code, str(fault), retry=False))
             return
-        summary = result.summary[: limits.SUMMARY_CHARS_MAX]
+        summary = (result.summary or _only_text(result.outputs))[: limits.SUMMARY_CHARS_MAX]
         self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary))
 
     def _failed(self, job: Job, failed: Failed) -> None:
@@ -159,3 +159,9 @@ class Jobs:
             self._teams.command(command)
         except IoaError:
             return
+
+
+def _only_text(outputs: Mapping[str, Any]) -> str:
+    """A result that is one text is its own summary, so that people read it as the answer."""
+    values = list(outputs.values())
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else ""
