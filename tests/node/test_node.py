@@ -52,6 +52,16 @@ async def test_a_goal_is_met_by_nodes_that_found_each_other(mesh: Mesh) -> None:
     assert kinds >= {"started", "found", "bid", "roster", "elected", "phase", "said", "task", "concluded"}
 
 
+async def test_a_node_alone_uses_its_only_agent_and_finds_it_once(mesh: Mesh) -> None:
+    mesh.make("alone", agents=[("hello", HELLO)])
+    await up(mesh, "alone")
+    result, events = await say(mesh.nodes["alone"], "ask", goal=GOAL, timeout_s=30)
+    assert (result["outcome"], result["why"]) == ("concluded", "done")
+    assert result["answer"] == "Hello, hello!", "the text it made, not just that it is done"
+    assert [event["agent"] for event in events if event["kind"] == "found"] == ["hello"]
+    assert [len(event["members"]) for event in events if event["kind"] == "roster"] == [1]
+
+
 async def test_a_node_works_for_nobody_it_was_not_told_to_work_for(mesh: Mesh) -> None:
     await three(mesh, allowed=False)
     result, events = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
@@ -75,7 +85,7 @@ async def test_a_restarted_asker_still_tells_the_whole_story(mesh: Mesh) -> None
 async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
     await three(mesh)
     result, _ = await say(mesh.nodes["asker"], "ask", goal="solder the zinc gutter", timeout_s=30)
-    assert result["outcome"] == "failed"
+    assert (result["outcome"], result["why"]) == ("failed", "nobody-found")
     assert "Nobody was found" in result["answer"]
 
 
