@@ -71,7 +71,7 @@ class Goals:
         try:
             self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
         except IoaError as fault:
-            self._give_up(story, f"The launch was refused: {fault}.")
+            self._give_up(story, fault.code, f"The launch was refused: {fault}.")
 
     async def _wants(self, goal: str, search: Search) -> Wants:
         wants = await self._planner.wants(goal, (), search.searched)
