@@ -161,7 +161,7 @@ async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancel
     async with asyncio.timeout(WAIT_S):
         while (await told.get())["kind"] != kind:
             pass
-        await say(asker, "cancel")
+        await say(asker, "cancel", team=asker.stories.all()[-1].team.hex())
         assert (await asking)["outcome"] == "cancelled"
         await asyncio.gather(*asker._pursuits)
     assert asker.teams.teams == {}
