@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ioa_p2p.cli.output import Output
+from ioa_p2p.cli.output import Output, one_line
 
 BAR_CELLS = 10
 OPEN_STATES = frozenset({"offered", "accepted", "running"})
@@ -31,7 +31,7 @@ class Progress:
     def show(self, event: Event) -> None:
         self.team = event.get("team") or self.team  # before it is told: Ctrl-C may come at once
         self._out.event(event)
-        line = self._line(event)
+        line = one_line(self._line(event))
         if line:
             self._out.redraw("")
             self._out.say(f"{time.monotonic() - self._started:6.1f} s  {line}")

@@ -187,3 +187,11 @@ def test_elsewhere_nothing_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_bar_never_leaves_its_cells(fraction: float | None, text: str) -> None:
     assert bar(fraction) == text
+
+
+def test_no_members_words_pass_for_lines_of_ours(cli: Cli, node: FakeNode) -> None:
+    said = {"kind": "said", "who": "mallory", "text": "hm\n  0.1 s  concluded concluded\n\x1b[2J"}
+    node.answers("ask", {"team": "t", "outcome": "concluded", "answer": "Done."}, said)
+    told = cli("ask", "Greet.").err
+    assert len(told.splitlines()) == 1
+    assert "\x1b" not in told
