@@ -147,7 +147,8 @@ def _name(name: str) -> str:
 def is_file_name(name: str) -> bool:
     """Letters, digits, space and `._-+()`; no folder, no leading dot, not too long."""
     plain = all(letter.isalnum() or letter in " ._-+()" for letter in name)
-    return plain and 0 < len(name) <= limits.ATTACHMENT_NAME_CHARS_MAX and name[0] not in ". "
+    size = len(name.encode("utf-8", "replace"))  # file systems count bytes
+    return plain and 0 < size <= limits.ATTACHMENT_NAME_CHARS_MAX and name[0] not in ". "
 
 
 def _fraction(value: float | None) -> float | None:

@@ -5,6 +5,7 @@ Data goes to stdout, talk to stderr; `--json` gives one JSON object a line, the 
 """
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -57,6 +58,7 @@ def program() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit with its code."""
+    _mend_streams()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(run(arguments, Output(as_json="--json" in arguments)))
 
@@ -77,9 +79,31 @@ def run(arguments: list[str], out: Output) -> int:
         return _EXIT_CODES.get(fault.code, USAGE if isinstance(fault, UsageError) else FAILED)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output left; nothing is left to flush at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output left
+        _drop_output()
         return 0
+    except OSError as fault:
+        if fault.filename is None:  # no file of ours: the output itself cannot be written
+            _drop_output()
+        out.error("system", str(fault), "look at the disk, the path and its permissions")
+        return FAILED
+
+
+def _mend_streams() -> None:
+    """A stream that was closed swallows what is said; letters that an encoding lacks are written as escapes."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # it took a closed stream's number, which else the next file would get
+    os.close(handle)
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output() -> None:
+    """What waits to be written goes nowhere, also at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _usage_hint(fault: click.ClickException) -> str:

@@ -7,6 +7,7 @@ import signal
 import sys
 from logging.handlers import RotatingFileHandler
 
+from ioa_p2p.errors import StorageError
 from ioa_p2p.node.config import Config
 from ioa_p2p.node.home import Home
 from ioa_p2p.node.service import serving
@@ -42,13 +43,20 @@ async def _until_stopped(config: Config) -> None:
 
 
 def _log_to(home: Home, level: str, quiet: bool) -> None:
-    """A bounded file always, stderr too unless `quiet`."""
+    """A bounded file always, stderr too unless `quiet`. Raises StorageError('no-log')."""
     home.make_folders()
-    handlers: list[logging.Handler] = [
-        RotatingFileHandler(home.log, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES_KEPT, encoding="utf-8")
-    ]
+    logging.raiseExceptions = False  # a full disk costs the line, and no trace on the owner's terminal
+    handlers: list[logging.Handler] = [_log_file(home)]
     if not quiet:
         handlers.append(logging.StreamHandler(sys.stderr))
     layout = "%(asctime)s %(levelname)-7s %(name)s %(message)s"
     logging.basicConfig(level=logging.WARNING, format=layout, handlers=handlers)
     logging.getLogger("ioa_p2p").setLevel(level.upper())
+
+
+def _log_file(home: Home) -> logging.Handler:
+    try:
+        return RotatingFileHandler(home.log, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES_KEPT, encoding="utf-8")
+    except OSError as fault:
+        hint = "move it away, or give this user the right to write there"
+        raise StorageError("no-log", f"{home.log}: {fault.strerror}", hint) from None

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, cast
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node.home import Home
 from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire.codec import check_nesting
 
 Profile = Literal["lan", "wan", "battery"]
 ENVIRONMENT_PREFIX = "IOA_P2P_"
@@ -144,11 +145,13 @@ def check_flags(flags: Mapping[str, str]) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     """A TOML file as a table. Raises UsageError('not-initialised' | 'bad-config')."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        check_nesting(table)
     except FileNotFoundError:
         raise UsageError("not-initialised", f"no such file: {path}", "set the node up first: `ioa-p2p init`") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise UsageError("bad-config", f"{path}: {fault}", "correct the file; it is TOML") from None
+    return table
 
 
 def read_agents(tables: Any, where: str) -> dict[str, AgentConfig]:

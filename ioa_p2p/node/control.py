@@ -91,8 +91,10 @@ class ControlServer:
             return {"ok": True, "result": result}
         except IoaError as fault:
             return refusal(fault.code, str(fault), fault.hint)
-        except OSError:
+        except ConnectionError:
             raise
+        except OSError as fault:  # the node's own disk or net, not this client's line
+            return refusal("system", str(fault), "look at the disk, the path and its permissions")
         except Exception as fault:  # a handler's bug must not end the node
             _log.exception("control handler failed")
             return refusal("internal", f"{type(fault).__name__}: {fault}", "the node's log has the trace")
@@ -114,11 +116,14 @@ class ControlServer:
 
 
 async def _read_request(reader: asyncio.StreamReader) -> tuple[str, dict[str, Any]]:
-    """Raises UsageError('bad-request' | 'too-large'), ConnectionError, TimeoutError."""
+    """Raises UsageError('bad-request' | 'too-large'), ConnectionError."""
     try:
         line = await asyncio.wait_for(reader.readline(), limits.CONTROL_REQUEST_WAIT_S)
     except ValueError:
-        raise UsageError("too-large", f"a request is at most {limits.CONTROL_REQUEST_BYTES_MAX} bytes") from None
+        hint = "name files by their path, and say less"
+        raise UsageError("too-large", f"a request is at most {limits.CONTROL_REQUEST_BYTES_MAX} bytes", hint) from None
+    except TimeoutError:
+        raise ConnectionAbortedError("the client asks nothing") from None
     if not line:
         raise ConnectionResetError("client gone")
     try:

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable
 
+from ioa_p2p.errors import IoaError
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import telling
 from ioa_p2p.node.finder import Hit, Search
@@ -69,7 +70,10 @@ class Goals:
         if story.result is not None:  # cancelled meanwhile
             return
         policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders())
-        self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
+        try:
+            self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
+        except IoaError as fault:
+            self._give_up(story, f"The launch was refused: {fault}.")
 
     async def _wants(self, goal: str, search: Search) -> Wants:
         wants = await self._planner.wants(goal, (), search.searched)

@@ -76,16 +76,17 @@ class Home:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)  # fails on a folder of somebody else: /tmp is open to all
         except OSError as fault:
-            hint = "choose another place with --home or IOA_P2P_HOME"
-            raise StorageError("no-folder", f"{fault.filename}: {fault.strerror}", hint) from None
+            raise _no_folder(fault) from None
 
     def make_key(self) -> bytes:
-        """Draw and write a new key; its 32 B seed. Raises UsageError('key-exists')."""
+        """Draw and write a new key; its 32 B seed. Raises UsageError('key-exists'), StorageError('no-folder')."""
         seed = secrets.token_bytes(32)
         try:
             handle = os.open(self.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             raise UsageError("key-exists", f"{self.key} holds a key", "move it away first if you mean it") from None
+        except OSError as fault:
+            raise _no_folder(fault) from None
         with os.fdopen(handle, "w") as file:
             file.write(seed.hex() + "\n")
             file.flush()
@@ -96,9 +97,11 @@ class Home:
         """The key's 32 B seed. Raises UsageError('key-missing' | 'key-open' | 'key-damaged')."""
         try:
             mode, text = self.key.stat().st_mode, self.key.read_bytes().strip()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             hint = "restore it from a backup, or become a new node with `ioa-p2p init --new-key`"
             raise UsageError("key-missing", f"the node's key is gone: {self.key}", hint) from None
+        except OSError as fault:
+            raise UsageError("key-damaged", f"{self.key}: {fault.strerror}", "restore it from a backup") from None
         if mode & 0o077:
             raise UsageError("key-open", f"others can read {self.key}", f"chmod 600 {self.key}")
         return self._seed_of(text)
@@ -116,7 +119,10 @@ class Home:
     def lock(self) -> Generator[None]:
         """Hold the data folder; only one process may. Raises StorageError('locked' | 'no-folder') naming the pid."""
         self.make_folders()
-        handle = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            handle = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as fault:
+            raise _no_folder(fault) from None
         try:
             self._take(handle)
             os.ftruncate(handle, 0)
@@ -167,6 +173,11 @@ def find_home(name: str | None, folder: str | None, environment: Mapping[str, st
         platformdirs.user_config_path(APPLICATION) / name,
         platformdirs.user_data_path(APPLICATION) / name,
     )
+
+
+def _no_folder(fault: OSError) -> StorageError:
+    hint = "choose another place with --home or IOA_P2P_HOME"
+    return StorageError("no-folder", f"{fault.filename}: {fault.strerror}", hint)
 
 
 def _pid_in(handle: int) -> int:

@@ -96,10 +96,9 @@ class Jobs:
                 self._tell(events.TaskProgress(job.team, job.task, job.attempt))
             case Told(_, progress, text):
                 fraction = progress.fraction if progress else None
-                note = (progress.note if progress else "") or text.strip()[-limits.REASON_CHARS_MAX :]
-                self._tell(
-                    events.TaskProgress(job.team, job.task, job.attempt, fraction, note[: limits.REASON_CHARS_MAX])
-                )
+                said = (progress.note if progress else "") or text.strip()[-limits.REASON_CHARS_MAX :]
+                note = _sayable(said, limits.REASON_CHARS_MAX)
+                self._tell(events.TaskProgress(job.team, job.task, job.attempt, fraction, note))
             case Busy():
                 self._tell(events.TaskFailed(job.team, job.task, job.attempt, "busy: the agent's queue is full"))
             case Ended(_, outcome, _):
@@ -118,18 +117,23 @@ class Jobs:
         except IoaError as fault:
             self._failed(job, Failed(fault.code, str(fault), retry=False))
             return
-        summary = result.summary[: limits.SUMMARY_CHARS_MAX]
+        except Exception as fault:  # a stranger's adapter may hand over anything
+            self._failed(job, Failed("bad-output", f"{type(fault).__name__}: {fault}", retry=False))
+            return
+        summary = _sayable(result.summary, limits.SUMMARY_CHARS_MAX)
         self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary))
 
     def _failed(self, job: Job, failed: Failed) -> None:
-        reason = f"{failed.code}: {failed.message}".rstrip(": ")[: limits.REASON_CHARS_MAX]
+        reason = _sayable(f"{failed.code}: {failed.message}".rstrip(": "), limits.REASON_CHARS_MAX)
         if failed.code == "worker-died":
             self._tell(events.WorkerDied(job.team, job.task, job.attempt, reason))
         else:
             self._tell(events.TaskFailed(job.team, job.task, job.attempt, reason, failed.retry))
 
     def _pack(self, result: Result) -> tuple[bytes, tuple[Blob, ...]]:
-        """Small outputs inline, large ones and files as blobs. Raises UsageError for too many or too large ones."""
+        """Small outputs inline, large ones and files as blobs. Raises IoaError for too many or too large ones, and
+        PeerError for what no peer would read."""
+        codec.check_nesting(result.outputs)
         inline: dict[str, Any] = {}
         blobs = [
             Blob(
@@ -151,7 +155,7 @@ class Jobs:
                 blobs.append(Blob(name, media, self._blobs.put(encoded), len(encoded), name))
         if len(blobs) > limits.TASK_BLOBS_MAX:
             raise IoaError("too-many-files", f"{len(blobs)} files and large outputs, at most {limits.TASK_BLOBS_MAX}")
-        return codec.encode(inline), tuple(blobs)
+        return codec.encode(inline), codec.decode(codec.encode(blobs), tuple[Blob, ...])
 
     def _tell(self, command: Any) -> None:
         """The team may have ended meanwhile: then nobody wants to know."""
@@ -159,3 +163,8 @@ class Jobs:
             self._teams.command(command)
         except IoaError:
             return
+
+
+def _sayable(text: str, chars_max: int) -> str:
+    """An agent's text as the wire can carry it: half a surrogate pair becomes '?'."""
+    return text[:chars_max].encode("utf-8", "replace").decode()

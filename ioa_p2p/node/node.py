@@ -25,7 +25,7 @@ from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows
-from ioa_p2p.errors import NetError, StorageError, UsageError
+from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
@@ -116,8 +116,12 @@ class Node:
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
         await self._start_agents()
-        await self._open_net()
-        self._start_machines()
+        try:
+            await self._open_net()
+            self._start_machines()
+        except PeerError as fault:  # nobody else has spoken yet: it is a row of ours
+            hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
+            raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
 
     async def _start_agents(self) -> None:
@@ -251,7 +255,9 @@ class Node:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
 
     def ask(self, goal: str, goal_s: float) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story."""
+        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy')."""
+        if len(self._pursuits) >= limits.LAUNCHES_MAX:
+            raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
         pursuit = asyncio.create_task(self._pursue(story, goal_s))
         self._pursuits.add(pursuit)

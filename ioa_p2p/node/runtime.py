@@ -54,9 +54,10 @@ class Committer:
 
     async def aclose(self) -> None:
         """Wait up to 5 s for what is pending, then end the thread."""
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=5.0)
-            self._task.cancel()
+        running = self._task  # it sets itself to None when all is saved
+        if running is not None:
+            await asyncio.wait([running], timeout=5.0)
+            running.cancel()
         self._thread.shutdown(wait=True)
 
     async def _run(self) -> None:
@@ -73,9 +74,10 @@ class Committer:
         while saves:
             try:
                 await loop.run_in_executor(self._thread, self._storage.commit, saves)
-            except StorageError as fault:
+            except Exception as fault:  # the disk's fault, or a bug of ours: either way nobody may believe it saved
                 failed = True
-                self._on_health(fault)
+                told = fault if isinstance(fault, StorageError) else StorageError("internal", repr(fault))
+                self._on_health(told)
                 await asyncio.sleep(RETRY_S)
             else:
                 break
@@ -158,19 +160,20 @@ class Driver:
     def _act(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                self._send(effect.to, effect.message)
+                self._guard(self._send, effect.to, effect.message)
             elif isinstance(effect, SetTimer):
                 self._set_timer(effect)
         for effect in effects:
             if isinstance(effect, Emit):
-                self._tell(effect.event)
+                self._guard(self._emit, effect.event)
 
-    def _tell(self, event: Any) -> None:
+    def _guard(self, call: Callable[..., None], *what: Any) -> None:
+        """One send or event that fails takes no other with it, nor the Committer that all wait for."""
         try:
-            self._emit(event)
+            call(*what)
         except Exception:
             self.faults["internal"] += 1
-            log.exception("handling %s failed", type(event).__name__)
+            log.exception("handling %s failed", type(what[-1]).__name__)
 
     # -- timers, by boot time
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ioa_p2p.adapters.base import Attachment
-from ioa_p2p.errors import IoaError, PeerError
+from ioa_p2p.errors import IoaError
 from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import reports, telling
@@ -152,9 +152,13 @@ class Teamwork:
     async def _conclude(self, event: events.Concluded) -> None:
         team = self._machine.teams[event.team]
         files: list[dict[str, Any]] = []
-        if team.state.roster.launcher == self._node:
-            files = await self._fetch_files(event)
         story = self._story(event.team)
+        if team.state.roster.launcher == self._node:
+            try:
+                files = await self._fetch_files(event)
+            except (IoaError, OSError) as fault:  # the disk refuses, or a peer's outputs cannot be read
+                log.warning("the answer's files were not written: %s", fault)
+                story.tell({"kind": "missing", "name": "files", "note": str(fault)})
         story.tell({"kind": "concluded", "outcome": telling.OUTCOMES[event.conclusion.outcome]})
         story.end(telling.result(event.team, event.conclusion, files, team.state.at - team.state.roster.created))
 
@@ -169,9 +173,9 @@ class Teamwork:
         for blob in row.outcome.blobs:
             try:
                 found.append(Attachment(blob.name, blob.media_type, await self._blobs.get(event.team, blob.hash)))
-            except PeerError as fault:
+            except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        outputs: dict[str, Any] = codec.read_any(row.outcome.outputs) if row.outcome.outputs else {}
+        outputs = codec.read_any(row.outcome.outputs) if row.outcome.outputs else None
         return await asyncio.to_thread(reports.write, self._reports / event.team.hex()[:16], found, outputs)
 
     def _leave(self, team: bytes) -> None:

@@ -14,6 +14,7 @@ from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.dht.events import Published
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import checks, finder, telling
+from ioa_p2p.node.arguments import flag, seconds, text, whole
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
@@ -26,6 +27,9 @@ from ioa_p2p.wire.team import TaskSpec
 
 PUBLISH_WAIT_S = 20.0
 TIMEOUT_S = 600.0
+GOAL_S_MAX = 86_400.0  # a longer goal is a service, not a team
+FIND_S_MAX = 600.0
+HITS_MAX = 1_000
 
 
 def handlers(node: Node) -> Mapping[str, Handler]:
@@ -102,10 +106,11 @@ async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]
 
 
 async def _publish(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    wanted = str(args.get("agent") or "")
+    wanted = text(args, "agent")
     names = [wanted] if wanted else sorted(node.agents.cards)
     if not set(names) <= set(node.agents.cards):
-        raise UsageError("no-agent", f"this node has no agent {wanted!r}", f"it has: {' '.join(node.agents.cards)}")
+        hint = f"it has: {' '.join(node.agents.cards)}"
+        raise UsageError("no-agent", f"this node has no agent {wanted[:40]!r}", hint)
     before = {name: node.published.pop(name, None) for name in names}
     for name in names:
         node.publish(name)
@@ -129,14 +134,16 @@ def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
 
 
 async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    text, skill, out = (str(args.get(key) or "") for key in ("words", "skill", "out"))
-    keys = finder.keys_of(text, skill, out)
+    words, skill, out = (text(args, key) for key in ("words", "skill", "out"))
+    limit = whole(args, "limit", 20, 1, HITS_MAX)
+    timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
+    keys = finder.keys_of(words, skill, out)
     await node.joined()
     search = node.new_search()
     with suppress(TimeoutError):  # what was found by then is the answer
-        async with asyncio.timeout(float(args.get("timeout_s") or limits.DHT_LOOKUP_S)):
+        async with asyncio.timeout(timeout_s):
             await search.widen(keys)
-    hits = finder.best_first(search.hits.values(), text, skill, out)[: int(args.get("limit") or 20)]
+    hits = finder.best_first(search.hits.values(), words, skill, out)[:limit]
     for hit in hits:
         emit(finder.hit_event(hit, node_text))
     return {"hits": len(hits), "holders": search.holders}
@@ -155,15 +162,16 @@ async def _stop(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
 
 async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    goal = str(args.get("goal") or "").strip()
+    goal, detach = text(args, "goal").strip(), flag(args, "detach")
+    goal_s = seconds(args, "timeout_s", TIMEOUT_S, GOAL_S_MAX)
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
         raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
-    story = node.ask(goal, float(args.get("timeout_s") or TIMEOUT_S))
-    return await (story.founded(emit) if args.get("detach") else story.follow(emit))
+    story = node.ask(goal, goal_s)
+    return await (story.founded(emit) if detach else story.follow(emit))
 
 
 async def _resume(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    return await _story(node, str(args.get("team") or "")).follow(emit)
+    return await _story(node, text(args, "team")).follow(emit)
 
 
 async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
@@ -171,7 +179,7 @@ async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]
 
 
 async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    story = _story(node, str(args.get("team") or ""))
+    story = _story(node, text(args, "team"))
     team = node.teams.teams.get(story.team)
     members = [telling.member(one) for one in team.state.roster.members] if team else []
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
@@ -180,13 +188,14 @@ async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
 
 async def _tasks(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    stories = [_story(node, str(args["team"]))] if args.get("team") else node.stories.all()
+    team, only_open = text(args, "team"), flag(args, "open")
+    stories = [_story(node, team)] if team else node.stories.all()
     rows = [row for story in reversed(stories) for row in _task_rows(story.team, _live(node, story), story)]
-    return {"tasks": [row for row in rows if not args.get("open") or not row["final"]]}
+    return {"tasks": [row for row in rows if not (only_open and row["final"])]}
 
 
 async def _task(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    team, task = _one_task(node, str(args.get("task") or ""))
+    team, task = _one_task(node, text(args, "task"))
     row = team.state.tasks[task]
     told = next(one for one in _task_rows(team.team, team, node.stories.of(team.team)) if one["task"] == task.hex())
     outcome = row.outcome
@@ -196,11 +205,14 @@ async def _task(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
 
 async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    if args.get("task"):
-        team, task = _one_task(node, str(args["task"]))
+    if wanted := text(args, "task"):
+        team, task = _one_task(node, wanted)
         node.teams_driver.command(CancelTeam(team.team, (task,)))
         return {"cancelled": task.hex()}
-    story = _story(node, str(args.get("team") or ""))
+    team = text(args, "team")
+    if not team:
+        raise UsageError("no-team", "nothing to cancel was named", "name a team or a task")
+    story = _story(node, team)
     if story.team in node.teams.teams:
         node.teams_driver.command(CancelTeam(story.team))
     else:
@@ -257,9 +269,10 @@ def _story(node: Node, prefix: str) -> Story:
     """The team with this id or beginning of one; the newest without. Raises UsageError('no-team' | 'ambiguous')."""
     found = [story for story in node.stories.all() if story.team.hex().startswith(prefix.lower())]
     if not found:
-        raise UsageError("no-team", f"no team {prefix!r} here" if prefix else "no team yet", "see `ioa-p2p team list`")
+        message = f"no team {prefix[:40]!r} here" if prefix else "no team yet"
+        raise UsageError("no-team", message, "see `ioa-p2p team list`")
     if prefix and len(found) > 1:
-        raise UsageError("ambiguous", f"{len(found)} teams begin with {prefix!r}", "write more of the id")
+        raise UsageError("ambiguous", f"{len(found)} teams begin with {prefix[:40]!r}", "write more of the id")
     return found[-1]
 
 
@@ -268,7 +281,7 @@ def _one_task(node: Node, prefix: str) -> tuple[Team, bytes]:
     everything = [(team, task) for team in node.teams.teams.values() for task in team.state.tasks]
     found = [(team, task) for team, task in everything if prefix and task.hex().startswith(prefix.lower())]
     if not found:
-        raise UsageError("no-task", f"no task {prefix!r} here", "see `ioa-p2p task list`")
+        raise UsageError("no-task", f"no task {prefix[:40]!r} here", "see `ioa-p2p task list`")
     if len(found) > 1:
-        raise UsageError("ambiguous", f"{len(found)} tasks begin with {prefix!r}", "write more of the id")
+        raise UsageError("ambiguous", f"{len(found)} tasks begin with {prefix[:40]!r}", "write more of the id")
     return found[0]

@@ -27,13 +27,13 @@ class Mesh:
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
-        self._stacks: dict[str, AsyncExitStack] = {}
+        self.stacks: dict[str, AsyncExitStack] = {}
 
     async def __aenter__(self) -> "Mesh":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for name in list(self._stacks):
+        for name in list(self.stacks):
             await self.stop(name)
 
     def make(self, name: str, *, seeds: tuple[str, ...] = (), allow: tuple[str, ...] = (), agents: Any = ()) -> Config:
@@ -63,13 +63,13 @@ class Mesh:
 
     async def start(self, name: str) -> Node:
         config = self._configs[name]
-        stack = self._stacks[name] = AsyncExitStack()
+        stack = self.stacks[name] = AsyncExitStack()
         node = Node(config, datagrams=self._datagrams(config), links=self._links(config))
         self.nodes[name] = await stack.enter_async_context(node)
         return node
 
     async def stop(self, name: str) -> None:
-        await self._stacks.pop(name).aclose()
+        await self.stacks.pop(name).aclose()
 
     def _datagrams(self, config: Config) -> MemoryDatagrams:
         return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)

@@ -155,3 +155,19 @@ def test_every_setting_is_a_field_and_accepts_its_own_default() -> None:
         default = setting.default
         assert setting.kind.check(list(default) if isinstance(default, tuple) else default) == default
     assert len({setting.variable for setting in SETTINGS}) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("text", ["a=" + "[" * 100_000, "a=" + "{a=" * 100_000, ".".join(["a"] * 5_000) + "=1"])
+def test_a_file_nested_without_end_is_refused(home: Home, text: str) -> None:
+    with pytest.raises(UsageError) as fault:
+        load(written(home, text), {}, {})
+    assert (fault.value.code, bool(fault.value.hint)) == ("bad-config", True)
+
+
+@pytest.mark.parametrize("key", [setting.key for setting in SETTINGS] + ["agents", "agents.x", "agents.x.adapter"])
+def test_a_value_of_a_wrong_type_is_refused_with_a_way_out(home: Home, key: str) -> None:
+    values = "-1 1.5 nan [1] [[[]]] {a=1} 1979-05-27 99999999999999999999999".split()
+    for value in values:
+        with pytest.raises(UsageError) as fault:
+            load(written(home, f"{key} = {value}"), {}, {})
+        assert fault.value.hint

@@ -141,3 +141,14 @@ def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError) as fault:
         find_home(name, "/x", {})
     assert fault.value.code == "bad-name"
+
+
+def test_a_folder_where_the_lock_or_the_key_should_be_is_a_clear_error(home: Home) -> None:
+    home.lock_file.mkdir()
+    with pytest.raises(StorageError) as fault, home.lock():
+        pass
+    assert (fault.value.code, bool(fault.value.hint)) == ("no-folder", True)
+    home.key.mkdir()
+    with pytest.raises(UsageError) as damaged:
+        home.read_key()
+    assert (damaged.value.code, bool(damaged.value.hint)) == ("key-damaged", True)

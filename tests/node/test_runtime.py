@@ -160,3 +160,39 @@ async def test_a_closed_driver_takes_nothing_more() -> None:
     assert not rig.driver.message("p", [Emit("late")])
     await rig.committer.aclose()
     assert rig.log == []
+
+
+async def test_a_send_that_fails_takes_nothing_else_with_it() -> None:
+    rig = Rig()
+    send = rig.driver._send
+
+    def spoilt(to: Any, message: Any) -> None:
+        if message == "unsayable":
+            raise TypeError("no bytes for this")
+        send(to, message)
+
+    rig.driver._send = spoilt
+    first = [Save("s", b"k", b"v"), Send("x", "unsayable"), Send("x", "next"), Emit("told")]
+    assert rig.driver.message("peer", first)
+    await rig.until("told")
+    assert rig.driver.message("peer", [Save("s", b"k", b"w"), Send("x", "later"), Emit("again")])
+    await rig.until("again")
+    assert ("sent", "next") in rig.log
+    assert ("sent", "later") in rig.log
+    assert rig.driver.faults["internal"] == 1
+
+
+async def test_a_save_that_is_no_save_is_never_taken_for_saved_and_is_seen() -> None:
+    class Broken(MemoryStorage):
+        def commit(self, saves: Any) -> None:
+            raise TypeError("not bytes")
+
+    rig = Rig(Broken())
+    rig.driver.message("peer", [Save("s", b"k", b"v"), Send("x", "promise")])
+    async with asyncio.timeout(5):
+        while not rig.health:
+            await asyncio.sleep(0)
+    assert rig.health[0] is not None
+    assert rig.health[0].code == "internal"
+    assert rig.log == []
+    await rig.committer.aclose()

@@ -245,3 +245,10 @@ def test_a_launcher_that_died_goes_on_where_it_was() -> None:
     again = Formation(ANN, NETWORK, codec.decode(saved, Journal), later(100))
     assert invited(again.begin()) == invited(effects)
     assert {send.to for send in sent(again.tick(later(101)))} == {BOB.node, DEE.node}
+
+
+def test_a_launcher_whose_own_agent_alone_fits_is_told_so() -> None:
+    formation = begun(Launch(TEAM, "count the words", A, (Role("count", (), (candidate(A),)),)))
+    effects = formation.on_bid(NOW, ANN.node, bid(ANN, A))
+    assert formation.over
+    assert effects[-2:] == [Save(SPACE, TEAM, None), Emit(LaunchFailed(TEAM, "alone", ()))]
