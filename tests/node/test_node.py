@@ -11,6 +11,7 @@ from ioa_p2p.errors import NetError, StorageError, UsageError
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
 from ioa_p2p.node.node import Node
+from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
 
 WAIT_S = 60.0
@@ -80,6 +81,23 @@ async def test_a_restarted_asker_still_tells_the_whole_story(mesh: Mesh) -> None
         key: first[key] for key in ("team", "outcome", "answer", "files")
     }
     assert {event["kind"] for event in events} >= {"roster", "phase", "task", "concluded"}
+
+
+async def test_a_team_that_is_over_for_long_leaves_nothing_on_the_disk(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three(mesh)
+    first, _ = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    second, _ = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    await mesh.stop("asker")
+    monkeypatch.setattr(limits, "TEAMS_OVER_MAX", 1)
+    asker = await mesh.start("asker")
+    async with asyncio.timeout(WAIT_S):
+        while any(first["team"] in space for space in asker.storage.spaces()):
+            await asyncio.sleep(0.05)
+    told, _ = await say(asker, "teams")
+    assert [team["team"] for team in told["teams"]] == [second["team"]]
+    assert {space.split("/")[0] for space in asker.storage.spaces() if second["team"] in space} >= {"chat", "decision"}
 
 
 async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
