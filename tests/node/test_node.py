@@ -145,6 +145,15 @@ async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh
     assert all("add a seed" in hint for hint in wrong.values())
 
 
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+    mesh.make("first")
+    mesh.make("second", seeds=("first",))
+    await up(mesh, "first", "second")
+    mesh.nodes["second"].reachable = False
+    told, _ = await say(mesh.nodes["second"], "doctor")
+    assert [check["name"] for check in told["checks"] if not check["ok"]] == []
+
+
 async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
     await three(mesh)
     mesh.nodes["left"].reachable = False
