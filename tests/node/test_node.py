@@ -10,7 +10,7 @@ import pytest
 from ioa_p2p.errors import NetError, StorageError, UsageError
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import Node, dialable
 from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
 
@@ -193,6 +193,22 @@ async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh
     wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
     assert set(wrong) == {"peers", "seeds"}
     assert all("add a seed" in hint for hint in wrong.values())
+
+
+def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() -> None:
+    addresses = ("/ip4/192.0.2.7/tcp/4701/p2p/x", "/ip4/127.0.0.1/tcp/4701/p2p/x")
+    assert dialable("0.0.0.0", addresses) == "192.0.2.7"
+    assert dialable("127.0.0.1", addresses) == "127.0.0.1"
+    assert dialable("::", ()) == "::"
+
+
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+    mesh.make("first")
+    mesh.make("second", seeds=("first",))
+    await up(mesh, "first", "second")
+    mesh.nodes["second"].reachable = False
+    told, _ = await say(mesh.nodes["second"], "doctor")
+    assert [check["name"] for check in told["checks"] if not check["ok"]] == []
 
 
 async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
