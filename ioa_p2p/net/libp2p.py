@@ -9,6 +9,8 @@ used; its addresses (`/p2p-circuit`) are reserved and refused as unreachable for
 """
 
 import asyncio
+import importlib.metadata
+import logging
 import random
 import threading
 from collections import Counter
@@ -25,11 +27,25 @@ if TYPE_CHECKING:
     from ioa_p2p.net.libp2p_host import Host
 
 
+VERSION = "0.8.1"
+
+log = logging.getLogger(__name__)
+
+
+def check_version() -> None:
+    """Raises NetError('libp2p-version') for any but the one that libp2p_patches.py was written for."""
+    found = importlib.metadata.version("libp2p")
+    if found != VERSION:
+        hint = f"install libp2p=={VERSION}, as the lock files do"
+        raise NetError("libp2p-version", f"libp2p {found} is installed; this program needs {VERSION}", hint)
+
+
 class Libp2pLinks:
     """`Links` over libp2p.
 
     seed: the 32 secret bytes of our Ed25519 key. hello: what we say of ourselves; its addresses, if empty, become
-    the ones we listen on. host: a literal address, "0.0.0.0" for all; port 0: any free one.
+    the ones we listen on. dice: thrown on the other thread, so not to be shared. host: a literal address,
+    "0.0.0.0" for all; port 0: any free one.
     """
 
     def __init__(self, seed: bytes, hello: Hello, dice: random.Random, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -65,14 +81,13 @@ class Libp2pLinks:
         self._loop = asyncio.get_running_loop()
         self._on_events = on_events
         self._ended = self._loop.create_future()
-        opened: asyncio.Future[Host] = self._loop.create_future()
+        opened: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, args=(opened,), name="libp2p", daemon=True)
         self._thread.start()
         await asyncio.wait([opened, self._ended], return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
             self._thread = None
             self._ended.result()
-        self._host = opened.result()
 
     def connect(self, peer: bytes, addresses: Sequence[str]) -> None:
         if self._host:
@@ -140,7 +155,7 @@ class Libp2pLinks:
         else:
             self._standing.pop(event.peer, None)
 
-    def _run(self, opened: "asyncio.Future[Host]") -> None:
+    def _run(self, opened: "asyncio.Future[None]") -> None:
         """The whole life of the other thread."""
         fault: NetError | None = None
         try:
@@ -148,20 +163,19 @@ class Libp2pLinks:
         except NetError as refused:
             fault = refused
         except Exception as broken:
+            log.exception("libp2p has failed; no link of this node stands any more")
             fault = NetError("libp2p-failed", f"{type(broken).__name__}: {broken}", "see the log")
         self._tell(self._end, fault)
 
-    def _serve(self, opened: "asyncio.Future[Host]") -> None:
-        from ioa_p2p.net.libp2p_patches import check_version
-
-        check_version()
+    def _serve(self, opened: "asyncio.Future[None]") -> None:
+        check_version()  # before any of it is imported
         import trio
 
         from ioa_p2p.net.libp2p_host import Host
 
         async def main() -> None:
             host = Host(self._seed, self._hello, self._dice, self._listen, lambda: self._tell(self._deliver))
-            await host.run(lambda: self._tell(opened.set_result, host))
+            await host.run(lambda: self._tell(self._begin, host, opened))
 
         trio.run(main)  # pyright: ignore[reportUnknownMemberType]
 
@@ -169,6 +183,12 @@ class Libp2pLinks:
         """Call on the asyncio loop; one that is closed wants to hear nothing."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(call, *args)
+
+    def _begin(self, host: "Host", opened: "asyncio.Future[None]") -> None:
+        """The host listens; its first events may come right behind this call."""
+        self._host = host
+        if not opened.done():
+            opened.set_result(None)
 
     def _end(self, fault: NetError | None) -> None:
         """The other thread is gone: as asked, because it could not listen, or broken."""

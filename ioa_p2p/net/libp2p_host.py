@@ -49,14 +49,16 @@ class PipeWire:
         self._host = host
         self._woken = trio.Event()
         self._left = b""  # taken from the session, beyond the peer's window
+        self._writing = False  # the task is at it: nothing may overtake
 
     @property
     def busy(self) -> bool:
         """Something waits or is being written."""
-        return bool(self._left) or not self.pipe.ready or (self.link is not None and self.link.outbox.waiting_bytes > 0)
+        waits = self.link is not None and self.link.outbox.waiting_bytes > 0
+        return waits or self._writing or bool(self._left) or not self.pipe.ready
 
     def wake(self) -> None:
-        while self.link is not None and self.pipe.ready and not self._left:
+        while self.link is not None and not self._writing and not self._left and self.pipe.ready:
             data = self.link.session.take()
             if not data:
                 return
@@ -78,8 +80,9 @@ class PipeWire:
         while True:
             await self._woken.wait()
             self._woken = trio.Event()
+            self._writing = True
             await self.pipe.write(self._left)
-            self._left = b""
+            self._left, self._writing = b"", False
             self.wake()
 
     def _on_data(self, data: bytes) -> None:

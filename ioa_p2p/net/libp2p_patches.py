@@ -8,7 +8,8 @@ What is cured, and how:
 - a stream nobody reads takes in bytes, and a connection streams, without end: `Intake` ends the connection
 - an exception in one stream's handler ends the whole host: every handler is guarded
 - a write to a slow reader raises after 5 s and polls every 10 ms: a pipe waits for credit, the session decides
-- a small window update, encrypted, for every read: a pipe grants a wide window early, then in large steps
+- a small window update, encrypted, for every read, and windows that grow to 16 MiB by themselves: a pipe grants
+  1 MiB early, then in large steps
 - seven awaits to receive a frame, three locks to write one: a pipe does without
 - the auto-connector dials whomever it remembers, whatever the watermarks say: it gets nothing to do
 - closing waits for a peer that does not read: `abort_all` closes every socket first
@@ -17,10 +18,9 @@ What is cured, and how:
 - two hosts may listen on one port (SO_REUSEPORT): `check_port_free` asks before
 """
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false, reportMissingTypeStubs=false
-# The cures must reach inside; `check_version` keeps them from any version that they were not written for.
+# The cures must reach inside; `libp2p.check_version` keeps them from any version they were not written for.
 
 import errno
-import importlib.metadata
 import logging
 import os
 import socket
@@ -56,16 +56,7 @@ from ioa_p2p.net.libp2p_pipe import SturdyYamux
 from ioa_p2p.net.ports import Endpoint
 from ioa_p2p.wire import limits
 
-VERSION = "0.8.1"
 _ED25519_ID = bytes.fromhex("002408011220")  # identity multihash, 36 B: protobuf {type: Ed25519, key: 32 B}
-
-
-def check_version() -> None:
-    """Raises NetError('libp2p-version') for any but the version these cures were written for."""
-    found = importlib.metadata.version("libp2p")
-    if found != VERSION:
-        hint = f"install libp2p=={VERSION}, as the lock files do"
-        raise NetError("libp2p-version", f"libp2p {found} is installed; this program needs {VERSION}", hint)
 
 
 def check_port_free(endpoint: Endpoint) -> None:

@@ -5,7 +5,7 @@
     Pipe.write_now ── Yamux header ── encrypt ──> tail ── one write, at once; what is left, when the socket can
 
 Order on the wire is the order of encryption, and that is the order in the tail: no lock is needed for it.
-For TCP, Noise and Yamux of the version that `libp2p_patches.check_version` lets pass.
+For TCP, Noise and Yamux of the version that `libp2p.check_version` lets pass.
 """
 # pyright: reportPrivateUsage=false, reportMissingTypeStubs=false
 # The short way must reach inside of libp2p's own classes.
@@ -32,7 +32,6 @@ _HEADER = struct.Struct(yamux.YAMUX_HEADER_FORMAT)
 _READ_BYTES = 64 * 1024  # more would be mapped and unmapped by the allocator at every read
 _SEALED_BYTES_MAX = 65_535 - 16  # plain bytes of one Noise message
 _CHUNK_BYTES_MAX = _SEALED_BYTES_MAX - yamux.HEADER_SIZE
-_SLACK_BYTES = 4 * 1024  # the peer may have credit from the protocol negotiation that we did not count
 
 
 class Intake:
@@ -202,7 +201,11 @@ class SturdyYamux(Yamux):
         await self.drain()
 
     async def _measure_rtt_loop(self) -> None:
-        """Nothing here asks for the round trip, and links have pings of their own."""
+        """Links have pings of their own."""
+
+    def rtt(self) -> float:
+        """Next to nothing, or every early read would double a stream's window, up to 16 MiB."""
+        return 1e-9
 
     async def _read_data_body(self, length: int) -> bytes:
         with trio.fail_after(yamux._DEFAULT_DATA_FRAME_READ_TIMEOUT):
@@ -220,7 +223,7 @@ class Pipe:
         self.on_data = on_data
         self._stream = cast(YamuxStream, cast(Any, stream).muxed_stream)
         self._muxer = cast(SturdyYamux, self._stream.conn)
-        self._window_bytes = limits.LINK_WINDOW_BYTES + _SLACK_BYTES
+        self._window_bytes = 0  # what the peer may still send
         self._uncredited_bytes = 0
         self._credit_came = trio.Event()
 
@@ -269,13 +272,15 @@ class Pipe:
 
     def open(self) -> None:
         """Take the stream over from libp2p, early bytes first, and grant the wide window."""
-        early = bytes(self._muxer.stream_buffers.get(self._stream.stream_id, b""))
+        self._window_bytes = self._stream.recv_window
+        early = self._muxer.stream_buffers.get(self._stream.stream_id, bytearray())
+        self._uncredited_bytes = len(early)
         if early:
-            self._muxer.stream_buffers[self._stream.stream_id].clear()
-            self.announced(len(early))
-            self.on_data(early)
+            self.on_data(bytes(early))
+            early.clear()
         self._muxer.intake.pipes[self._stream.stream_id] = self
-        self._grant(limits.LINK_WINDOW_BYTES - yamux.DEFAULT_WINDOW_SIZE)
+        self._uncredited_bytes += max(limits.LINK_WINDOW_BYTES - self._window_bytes - self._uncredited_bytes, 0)
+        self.give_credit()
 
     async def ended(self) -> None:
         """Returns when the peer or the connection has ended the stream."""

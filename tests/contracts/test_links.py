@@ -89,6 +89,24 @@ async def test_many_small_frames_fill_the_queue_before_their_bytes_do(rig: Rig) 
     await b.inbox.until(lambda: len(b.inbox.frames(a.node)) == taken)
 
 
+@pytest.mark.parametrize("room", [0, 100_000, limits.LINK_INBOX_BYTES_MAX])
+async def test_two_that_flood_each_other_lose_nothing(rig: Rig, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than all windows and queues hold, whatever the reader's room."""
+    monkeypatch.setattr(limits, "LINK_INBOX_BYTES_MAX", room)
+    a, b = await rig.pair()
+    sent = [bytes([i % 251]) * (60_000 if i % 3 else 300) for i in range(300)]
+    await asyncio.gather(_send_all(a, b, sent), _send_all(b, a, sent))
+    for here, there in ((a, b), (b, a)):
+        await here.inbox.until(lambda h=here, t=there: len(h.inbox.frames(t.node)) == len(sent))
+        assert [body for _, body in here.inbox.frames(there.node)] == sent
+        assert here.inbox.downs(there.node) == []
+
+
+async def _send_all(a: Peer, b: Peer, bodies: list[bytes]) -> None:
+    for body in bodies:
+        await poll(lambda body=body: a.links.send(b.node, SIGNED, body))
+
+
 async def test_when_a_peer_leaves_the_other_is_told_and_gets_it_back_when_it_returns(rig: Rig) -> None:
     a, b = await rig.pair()
     port = port_of(b)
