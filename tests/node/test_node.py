@@ -167,13 +167,14 @@ async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancel
     asker, told = mesh.nodes["asker"], asyncio.Queue[dict[str, Any]]()
     asking = asyncio.create_task(verbs.handlers(asker)["ask"]({"goal": GOAL, "timeout_s": 30}, told.put_nowait))
     async with asyncio.timeout(WAIT_S):
-        while (await told.get())["kind"] != kind:
-            pass
-        await say(asker, "cancel")
+        team = (event := await told.get())["team"]
+        while event["kind"] != kind:
+            event = await told.get()
+        await say(asker, "cancel", team=team)
         assert (await asking)["outcome"] == "cancelled"
         await asyncio.gather(*asker._pursuits)
     assert asker.teams.teams == {}
-    assert list(asker.storage.scan("launch")) == []
+    assert asker.teams._launches == {}
 
 
 async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh: Mesh) -> None:
