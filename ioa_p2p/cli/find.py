@@ -29,7 +29,9 @@ def command(
 
 
 def _show(here: Here, event: dict[str, Any]) -> None:
+    from ioa_p2p.cli.output import one_line
+
     here.out.event(event)
     here.out.line(f"{event['agent']}@{event['node']}  {' '.join(event['skills'])}")
     if event.get("description"):
-        here.out.line(f"    {event['description']}")
+        here.out.line(f"    {one_line(event['description'])}")

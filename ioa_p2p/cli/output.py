@@ -72,9 +72,14 @@ def printable(text: str) -> str:
     return "".join(letter if letter in "\n\t" or letter.isprintable() else "\ufffd" for letter in text)
 
 
+def one_line(text: str) -> str:
+    """Foreign text that may not pass for lines of ours."""
+    return text.replace("\n", " ").replace("\t", " ")
+
+
 def columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Left-aligned columns under `heads`."""
-    cells = [list(heads), *([str(cell) for cell in row] for row in rows)]
+    cells = [list(heads), *([one_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)

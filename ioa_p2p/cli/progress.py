@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ioa_p2p.cli.output import Output
+from ioa_p2p.cli.output import Output, one_line
 
 BAR_CELLS = 10
 OPEN_STATES = frozenset({"offered", "accepted", "running"})
@@ -20,6 +20,7 @@ class Progress:
 
     def __init__(self, out: Output, names: Mapping[str, str] | None = None) -> None:
         self.team = ""
+        self.refusals: set[str] = set()
         self._out = out
         self._names = names or {}
         self._started = time.monotonic()
@@ -30,7 +31,7 @@ class Progress:
     def show(self, event: Event) -> None:
         self.team = event.get("team") or self.team  # before it is told: Ctrl-C may come at once
         self._out.event(event)
-        line = self._line(event)
+        line = one_line(self._line(event))
         if line:
             self._out.redraw("")
             self._out.say(f"{time.monotonic() - self._started:6.1f} s  {line}")
@@ -44,9 +45,7 @@ class Progress:
         tell: dict[str, Callable[[Event], str]] = {
             "started": lambda e: f"team      {e['team'][:8]}: {e['goal']}",
             "found": lambda e: f"found     {self.who(e)} can {' '.join(e['skills'])}",
-            "bid": lambda e: (
-                f"bid       {self.who(e)} {'is willing' if e['willing'] else 'declines'}, load {e['load']:.2f}"
-            ),
+            "bid": self._bid,
             "roster": lambda e: f"roster    {len(e['members'])} members: {', '.join(map(self.who, e['members']))}",
             "elected": self._elected,
             "phase": self._entered,
@@ -54,7 +53,7 @@ class Progress:
             "task": self._task,
             "orphan": lambda e: f"orphan    {e['task'][:6]} attempt {e['attempt']} {e['state']} too late; kept apart",
             "missing": lambda e: f"missing   {e['name']}: {e['note']}",
-            "concluded": lambda e: f"concluded {e['outcome']}",
+            "concluded": lambda e: f"ended     {e['outcome']}",
         }
         return tell.get(event["kind"], lambda _: "")(event)
 
@@ -64,6 +63,14 @@ class Progress:
 
     def node(self, node: str) -> str:
         return self._names.get(node, node[:8])
+
+    def _bid(self, event: Event) -> str:
+        if not event["willing"] and event.get("reason"):
+            self.refusals.add(event["reason"])
+            return f"bid       {self.who(event)} declines: {event['reason']}"
+        return (
+            f"bid       {self.who(event)} {'is willing' if event['willing'] else 'declines'}, load {event['load']:.2f}"
+        )
 
     def _elected(self, event: Event) -> str:
         self._coordinator = self.node(event["coordinator"])

@@ -9,11 +9,12 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 """
 
 import asyncio
+import ipaddress
 import logging
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -57,6 +58,7 @@ from ioa_p2p.wire.records import AgentRecord, Card
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
+OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
@@ -243,7 +245,7 @@ class Node:
     def seed(self) -> Contact:
         """The line others join by."""
         endpoint = self.datagrams.endpoint
-        return Contact(self.key.node, endpoint.host, endpoint.port)
+        return Contact(self.key.node, dialable(endpoint.host, self.links.addresses), endpoint.port)
 
     def publish(self, agent: str) -> None:
         """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
@@ -255,10 +257,14 @@ class Node:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
 
     def ask(self, goal: str, goal_s: float) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy')."""
+        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),
+        StorageError while the disk refuses: a launch that is not written down does not begin."""
+        if self.health is not None:
+            raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
+        asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self.give_up, story, "expired")
         pursuit = asyncio.create_task(self._pursue(story, goal_s))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
@@ -271,7 +277,7 @@ class Node:
                 await self.ready.wait()
 
     def give_up(self, story: Story, outcome: str) -> None:
-        """End a goal that has no team yet: its launch, or the search before it."""
+        """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
         with suppress(UsageError):
             self.teams_driver.command(CancelTeam(story.team))
@@ -347,6 +353,13 @@ class Node:
     def _alarm(self, text: str) -> None:
         log.warning(text)
         self.alarms = [*self.alarms[-99:], text]
+
+
+def dialable(host: str, addresses: Sequence[str]) -> str:
+    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
+    if not ipaddress.ip_address(host).is_unspecified:
+        return host
+    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
 
 
 async def _resolve(seed: Seed) -> list[Contact]:

@@ -96,7 +96,7 @@ class Stories:
         return self._stories.get(team)
 
     def all(self) -> list[Story]:
-        return list(self._stories.values())
+        return sorted(self._stories.values(), key=lambda story: story.started)
 
     def _make_room(self) -> None:
         if len(self._stories) >= STORIES_MAX:

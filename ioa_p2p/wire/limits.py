@@ -200,7 +200,7 @@ APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a lin
 APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
 
 # -- teams ------------------------------------------------------------------------------------------
-TEAM_MEMBERS_MIN = 2  # one voter alone is no team
+TEAM_MEMBERS_MIN = 1  # a node alone may use its own only agent; it is then its own majority
 TEAM_MEMBERS_MAX = TEAM_VOTERS_MAX  # agents; the default policy forms and signs at most 16
 TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
 GOAL_CHARS_MAX = 2_000  # a page; it stands in the roster, data goes as attachments

@@ -67,7 +67,7 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
         "orphan    ababab attempt 1 succeeded too late; kept apart",
         "missing   chart.png: nobody has it",
         "said      meter: It is warm.",
-        "concluded concluded",
+        "ended     concluded",
     ]
     assert node.asked == [("ask", {"goal": "How are my devices?", "timeout_s": 30.0, "detach": False})]
 
@@ -89,6 +89,19 @@ def test_the_exit_code_tells_how_the_team_ended(cli: Cli, node: FakeNode, outcom
     assert answer.code == code
     assert answer.out == f"team {TEAM}: {outcome}\n"
     assert node.asked[0][1]["detach"] is True
+
+
+@pytest.mark.parametrize(
+    ("why", "reason", "step"), [("nobody-found", "", "`ioa-p2p find"), ("nobody-fits", "not-allowed", "`allow`")]
+)
+def test_a_goal_without_a_team_says_what_to_do_next(cli: Cli, node: FakeNode, why: str, reason: str, step: str) -> None:
+    bid = {"kind": "bid", "agent": "meter", "node": OTHER, "willing": False, "load": 0, "reason": reason}
+    node.answers("ask", {"team": TEAM, "outcome": "failed", "why": why, "answer": "Nobody."}, bid)
+    answer = cli("ask", "goal")
+    assert (answer.code, answer.out) == (1, "Nobody.\n")
+    assert ("declines: not-allowed" in answer.err) == bool(reason)
+    assert answer.err.splitlines()[-1].startswith("hint: ")
+    assert step in answer.err.splitlines()[-1]
 
 
 def test_resume_goes_on_with_the_newest_team_or_the_named_one(cli: Cli, node: FakeNode) -> None:
@@ -174,3 +187,11 @@ def test_elsewhere_nothing_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_bar_never_leaves_its_cells(fraction: float | None, text: str) -> None:
     assert bar(fraction) == text
+
+
+def test_no_members_words_pass_for_lines_of_ours(cli: Cli, node: FakeNode) -> None:
+    said = {"kind": "said", "who": "mallory", "text": "hm\n  0.1 s  concluded concluded\n\x1b[2J"}
+    node.answers("ask", {"team": "t", "outcome": "concluded", "answer": "Done."}, said)
+    told = cli("ask", "Greet.").err
+    assert len(told.splitlines()) == 1
+    assert "\x1b" not in told

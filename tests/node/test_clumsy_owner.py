@@ -217,3 +217,37 @@ def overwrite(node: Node, space: str, value: bytes) -> bytes:
         ((before,),) = database.execute("SELECT value FROM rows WHERE space = ?", (space,))
         database.execute("UPDATE rows SET value = ? WHERE space = ?", (value, space))
     return before
+
+
+async def test_while_the_disk_refuses_a_goal_is_refused_with_a_way_out(mesh: Mesh) -> None:
+    node = await pair(mesh)
+    node.health = StorageError("disk-full", "full", "free some space; the node goes on by itself")
+    answer = await ask(node, "ask", {"goal": GOAL})
+    assert (answer["code"], answer["hint"]) == ("disk-full", node.health.hint)
+    node.health = None
+    assert (await ask(node, "ask", {"goal": GOAL, "timeout_s": 30}))["ok"]
+
+
+async def test_a_goal_whose_team_cannot_end_it_ends_all_the_same(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = await pair(mesh)
+    monkeypatch.setattr(node.teams_driver, "_committer", Stuck())
+    monkeypatch.setattr("ioa_p2p.node.node.OVERTIME_S", 0.0)
+    async with asyncio.timeout(WAIT_S):
+        assert (await node.ask(GOAL, 2).follow(lambda _: None))["outcome"] == "expired"
+
+
+class Stuck:
+    """A disk that never answers."""
+
+    def submit(self, saves: Any, then: Any) -> None: ...
+
+
+async def test_teams_are_told_in_the_order_of_their_founding(mesh: Mesh) -> None:
+    node = await pair(mesh)
+    async with asyncio.timeout(WAIT_S):
+        for _ in range(4):
+            await node.ask(GOAL, 30).follow(lambda _: None)
+    for number, story in enumerate(reversed(node.stories.all())):
+        story.started = float(number)
+    told = [team["started"] for team in (await ask(node, "teams", {}))["result"]["teams"]]
+    assert told == [3.0, 2.0, 1.0, 0.0]

@@ -10,7 +10,7 @@ import pytest
 from ioa_p2p.errors import NetError, StorageError, UsageError
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import Node, dialable
 from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
 
@@ -53,6 +53,16 @@ async def test_a_goal_is_met_by_nodes_that_found_each_other(mesh: Mesh) -> None:
     assert kinds >= {"started", "found", "bid", "roster", "elected", "phase", "said", "task", "concluded"}
 
 
+async def test_a_node_alone_uses_its_only_agent_and_finds_it_once(mesh: Mesh) -> None:
+    mesh.make("alone", agents=[("hello", HELLO)])
+    await up(mesh, "alone")
+    result, events = await say(mesh.nodes["alone"], "ask", goal=GOAL, timeout_s=30)
+    assert (result["outcome"], result["why"]) == ("concluded", "done")
+    assert result["answer"] == "Hello, hello!", "the text it made, not just that it is done"
+    assert [event["agent"] for event in events if event["kind"] == "found"] == ["hello"]
+    assert [len(event["members"]) for event in events if event["kind"] == "roster"] == [1]
+
+
 async def test_a_node_works_for_nobody_it_was_not_told_to_work_for(mesh: Mesh) -> None:
     await three(mesh, allowed=False)
     result, events = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
@@ -93,7 +103,7 @@ async def test_a_team_that_is_over_for_long_leaves_nothing_on_the_disk(
 async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
     await three(mesh)
     result, _ = await say(mesh.nodes["asker"], "ask", goal="solder the zinc gutter", timeout_s=30)
-    assert result["outcome"] == "failed"
+    assert (result["outcome"], result["why"]) == ("failed", "nobody-found")
     assert "Nobody was found" in result["answer"]
 
 
@@ -167,10 +177,9 @@ async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancel
     asker, told = mesh.nodes["asker"], asyncio.Queue[dict[str, Any]]()
     asking = asyncio.create_task(verbs.handlers(asker)["ask"]({"goal": GOAL, "timeout_s": 30}, told.put_nowait))
     async with asyncio.timeout(WAIT_S):
-        team = (event := await told.get())["team"]
-        while event["kind"] != kind:
-            event = await told.get()
-        await say(asker, "cancel", team=team)
+        while (await told.get())["kind"] != kind:
+            pass
+        await say(asker, "cancel", team=asker.stories.all()[-1].team.hex())
         assert (await asking)["outcome"] == "cancelled"
         await asyncio.gather(*asker._pursuits)
     assert asker.teams.teams == {}
@@ -184,6 +193,22 @@ async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh
     wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
     assert set(wrong) == {"peers", "seeds"}
     assert all("add a seed" in hint for hint in wrong.values())
+
+
+def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() -> None:
+    addresses = ("/ip4/192.0.2.7/tcp/4701/p2p/x", "/ip4/127.0.0.1/tcp/4701/p2p/x")
+    assert dialable("0.0.0.0", addresses) == "192.0.2.7"
+    assert dialable("127.0.0.1", addresses) == "127.0.0.1"
+    assert dialable("::", ()) == "::"
+
+
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+    mesh.make("first")
+    mesh.make("second", seeds=("first",))
+    await up(mesh, "first", "second")
+    mesh.nodes["second"].reachable = False
+    told, _ = await say(mesh.nodes["second"], "doctor")
+    assert [check["name"] for check in told["checks"] if not check["ok"]] == []
 
 
 async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
