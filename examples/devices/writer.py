@@ -3,10 +3,10 @@
 from ioa_p2p.adapters.agent import Attachment, Failed, Result, skill
 
 COLUMNS = [
-    ("CPU, % of a core (p95)", "cpu_percent"),
-    ("Memory, MB (p95)", "memory_mb"),
-    ("Disk writes, kB/s (p95)", "disk_write_kb_s"),
-    ("Connections (p95)", "connections"),
+    ("CPU, % of a core: median (p95)", "cpu_percent"),
+    ("Memory, MB: median (p95)", "memory_mb"),
+    ("Disk writes, kB/s: median (p95)", "disk_write_kb_s"),
+    ("Connections: median (p95)", "connections"),
 ]
 METHOD = """\
 Each device measured its own node (the process and all its children, its data folder, its open connections) {samples}
