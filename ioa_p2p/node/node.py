@@ -25,7 +25,7 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
-from ioa_p2p.effects import Rows
+from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
@@ -59,6 +59,7 @@ from ioa_p2p.wire.records import AgentRecord, Card
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
+LAST_PORT = ("node", b"port")  # the row that keeps it
 RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
@@ -137,11 +138,16 @@ class Node:
     # -- the net
 
     async def _open_net(self) -> None:
-        """UDP and TCP on one port number, unless told otherwise. Machines are made first: bytes come at once."""
+        """UDP and TCP on one port number, unless told otherwise. Machines are made first: bytes come at once.
+
+        Without a port in the config it is the last one again if that is free, so that others still find us.
+        """
+        last = int.from_bytes(self.storage.get(*LAST_PORT) or b"")
         for attempt in range(PORT_TRIES):
-            datagrams = self._parts[1] or UdpDatagrams(self.config.dht_host, self.config.dht_port)
-            await datagrams.open(lambda batch: self.switch.on_datagrams(batch))
+            port = self.config.dht_port or (0 if attempt else last)
+            datagrams = self._parts[1] or UdpDatagrams(self.config.dht_host, port)
             try:
+                await datagrams.open(lambda batch: self.switch.on_datagrams(batch))
                 links = self._parts[2] or self._links(datagrams.endpoint.port)
                 self._build(datagrams, links)
                 await links.open(self.switch.on_events)
@@ -152,6 +158,8 @@ class Node:
                 continue
             self._stack.push_async_callback(datagrams.aclose)
             self._stack.push_async_callback(links.aclose)
+            with suppress(StorageError):  # a full disk keeps nobody from starting
+                self.storage.commit([Save(*LAST_PORT, datagrams.endpoint.port.to_bytes(2))])
             return
 
     def _links(self, port: int) -> Links:

@@ -24,7 +24,7 @@ from ioa_p2p.storage.base import Storage
 
 PENDING_MAX = 10_000  # effect lists waiting for the disk; beyond, messages are dropped (peers repeat)
 TICK_S = 1.0  # the longest sleep between looks at the boot clock, so that timers fire soon after a suspend
-RETRY_S = 1.0  # pause before a failed commit is tried again
+RETRY_S = 1.0  # pause before a failed commit, or a timer that failed, is tried again
 
 log = logging.getLogger(__name__)
 
@@ -121,21 +121,21 @@ class Driver:
         if self._handle is not None:
             self._handle.cancel()
 
-    def message(self, peer: Any, message: Any) -> bool:
-        """Feed one message. False: it was a fault of the peer's, or dropped for back-pressure."""
+    def message(self, peer: Any, message: Any) -> str:
+        """Feed one message. The code of what was wrong with it, or empty; "overloaded" and "internal" are ours."""
         if self._closed or self._waiting > PENDING_MAX:
             self.faults["overloaded"] += 1
-            return False
+            return "overloaded"
         try:
             self._push(self.machine.handle_message(self._clock(), peer, message))
         except PeerError as fault:
             self.faults[fault.code] += 1
-            return False
+            return fault.code
         except Exception:
             self.faults["internal"] += 1
             log.exception("a message made the %s machine fail; it is dropped", type(self.machine).__name__)
-            return False
-        return True
+            return "internal"
+        return ""
 
     def command(self, command: Any) -> None:
         """Feed a command of our own. Raises UsageError as the machine does."""
@@ -211,3 +211,4 @@ class Driver:
         except Exception:
             self.faults["internal"] += 1
             log.exception("timer %s of the %s machine failed", name, type(self.machine).__name__)
+            self._set_timer(SetTimer(name, self._clock().boot + RETRY_S))  # or what it drives would stop for good

@@ -28,6 +28,9 @@ TEAM_MESSAGE = cast("type[TeamMessage]", TeamMessage)
 DIRECTORY_MESSAGE = cast("type[dht.Directory]", dht.Directory)
 DATAGRAM = cast("type[dht.Datagram]", dht.Datagram)
 
+INNOCENT = frozenset({"", "overloaded", "internal", "unknown-team"})
+"""What does not count against a peer: no fault, faults of ours, and talk of a team that we know no more or not yet."""
+
 
 class Switch:
     """Give it the drivers by `plug`, then hand `on_datagrams` and `on_events` to the ports."""
@@ -83,7 +86,7 @@ class Switch:
             except PeerError as fault:
                 self._count(event.peer, f"frame-{fault.code}")
                 continue
-            if not driver.message(event.peer, message):
+            if driver.message(event.peer, message) not in INNOCENT:
                 self._count(event.peer, None)
 
     def _open(self, kind: int, body: bytes) -> tuple[Driver, Any]:

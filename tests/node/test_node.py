@@ -1,6 +1,8 @@
 """Whole nodes: they find each other, form a team, do the job; strangers get nothing."""
 
 import asyncio
+import random
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,10 +10,14 @@ from typing import Any
 import pytest
 
 from ioa_p2p.errors import NetError, StorageError, UsageError
+from ioa_p2p.net.memory import MemoryHub, MemoryLinks
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
+from ioa_p2p.node.config import Config
+from ioa_p2p.node.home import Home
 from ioa_p2p.node.node import Node, dialable
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.link import VERSION, Hello
 from tests.node.mesh import HELLO, Mesh
 
 WAIT_S = 60.0
@@ -233,3 +239,20 @@ async def test_garbage_at_every_port_is_counted_and_the_node_lives(mesh: Mesh) -
     assert sum(count for name, count in status["counters"].items() if name.startswith("switch.")) > 3
     result, _ = await say(node, "ask", goal=GOAL, timeout_s=30)
     assert result["outcome"] == "concluded"
+
+
+async def test_a_node_without_a_fixed_port_comes_back_on_its_last_one(tmp_path: Path) -> None:
+    home = Home("only", tmp_path / "only", tmp_path / "only")
+    home.make_folders()
+    home.make_key()
+
+    async def port() -> int:
+        links = MemoryLinks(MemoryHub(), bytes(32), Hello(VERSION, bytes(16), 1), random.Random(1))
+        async with Node(Config(home=home), links=links) as node:
+            return node.datagrams.endpoint.port
+
+    first, second = await port(), await port()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", first))
+        third = await port()
+    assert first == second != third

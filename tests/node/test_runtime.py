@@ -14,6 +14,9 @@ from ioa_p2p.storage.memory import MemoryStorage
 class Echo:
     """A machine that answers each message with the effects it holds."""
 
+    def __init__(self) -> None:
+        self.failures = [False, True, True]  # of the timer "buggy", from the last to the first
+
     def start(self, now: Now) -> list[Effect]:
         return [SetTimer("start", now.boot)]
 
@@ -25,6 +28,8 @@ class Echo:
         return message
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        if name == "buggy" and self.failures.pop():
+            raise AssertionError("ours")
         return [Emit(("timer", name))]
 
     def handle_command(self, now: Now, command: Any) -> list[Effect]:
@@ -108,10 +113,10 @@ async def test_a_list_without_saves_acts_at_once() -> None:
 
 async def test_a_peers_fault_is_counted_and_our_own_does_not_kill_the_driver() -> None:
     rig = Rig()
-    assert not rig.driver.message("p", "bad")
-    assert not rig.driver.message("p", "bug")
+    assert rig.driver.message("p", "bad") == "bad-word"
+    assert rig.driver.message("p", "bug") == "internal"
     assert rig.driver.faults == {"bad-word": 1, "internal": 1}
-    assert rig.driver.message("p", [Emit("alive")])
+    assert rig.driver.message("p", [Emit("alive")]) == ""
     assert rig.log == ["alive"]
 
 
@@ -157,7 +162,7 @@ async def test_a_closed_driver_takes_nothing_more() -> None:
     rig = Rig()
     rig.driver.message("p", [SetTimer("a", 100.0)])
     rig.driver.close()
-    assert not rig.driver.message("p", [Emit("late")])
+    assert rig.driver.message("p", [Emit("late")]) == "overloaded"
     await rig.committer.aclose()
     assert rig.log == []
 
@@ -173,7 +178,7 @@ async def test_a_send_that_fails_takes_nothing_else_with_it() -> None:
 
     rig.driver._send = spoilt
     first = [Save("s", b"k", b"v"), Send("x", "unsayable"), Send("x", "next"), Emit("told")]
-    assert rig.driver.message("peer", first)
+    assert rig.driver.message("peer", first) == ""
     await rig.until("told")
     assert rig.driver.message("peer", [Save("s", b"k", b"w"), Send("x", "later"), Emit("again")])
     await rig.until("again")
@@ -196,3 +201,11 @@ async def test_a_save_that_is_no_save_is_never_taken_for_saved_and_is_seen() -> 
     assert rig.health[0].code == "internal"
     assert rig.log == []
     await rig.committer.aclose()
+
+
+async def test_a_timer_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioa_p2p.node.runtime.RETRY_S", 0.0)
+    rig = Rig()
+    rig.driver.message("p", [SetTimer("buggy", 100.0)])
+    await rig.until(("timer", "buggy"))
+    assert rig.driver.faults == {"internal": 2}
