@@ -1,9 +1,10 @@
-"""Greets whoever is named in the goal. The smallest agent: one function, one skill."""
+"""Greets whoever the goal ends with. The smallest agent: one function, one skill."""
 
 from ioa_p2p.adapters.agent import skill
 
 
-@skill("text.greet", outputs=["text.greeting"], description="Say hello to the person named in the goal.")
+@skill("text.greet", outputs=["text.greeting"], description="Say hello to whoever the goal ends with.")
 def greet(task, progress):
     progress(0.5, "thinking of a greeting")
-    return f"Hello, {task.goal or 'world'}!"
+    name = task.goal.split()[-1].strip(".?!")
+    return f"Hello, {name}!"

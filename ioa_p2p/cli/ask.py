@@ -38,7 +38,18 @@ def _watch(here: Here, verb: str, args: dict[str, Any], timeout_s: float) -> int
         return _interrupted(here, progress.team)
     progress.end()
     here.out.result(result, answer_text(result))
+    if hint := _hint(result, progress.refusals):
+        here.out.say(f"hint:  {hint}")
     return _exit_code(result)
+
+
+def _hint(result: dict[str, Any], refusals: set[str]) -> str:
+    """The next step after a goal that got no team."""
+    if result.get("why") == "nobody-found":
+        return "`ioa-p2p find WORDS` shows what the mesh offers, `ioa-p2p doctor` whether this node has found it"
+    if result["outcome"] == "failed" and "not-allowed" in refusals:
+        return "a node works only for those it allows: put `ioa-p2p id` of this one into `allow` there, start it anew"
+    return ""
 
 
 def _interrupted(here: Here, team: str) -> int:

@@ -25,13 +25,25 @@ class Here:
         """Events of the running node, then its result. See `client.call`."""
         from ioa_p2p.cli import client
 
+        self._need_node()
         return client.call(self.home.socket, verb, args, wait_s)
 
     def ask(self, verb: str, args: dict[str, Any] | None = None, wait_s: float | None = 30.0) -> dict[str, Any]:
         """One answer of the running node. See `client.ask`."""
         from ioa_p2p.cli import client
 
+        self._need_node()
         return client.ask(self.home.socket, verb, args or {}, wait_s)
+
+    def _need_node(self) -> None:
+        """Raises NotRunningError('not-running'): nothing holds the folder, and what to type about it."""
+        from ioa_p2p.cli.client import NotRunningError
+
+        if self.home.holder() is None:
+            name = "" if self.home.name == "default" else f" --name {self.home.name}"
+            first = "" if self.home.exists else f"set it up: `ioa-p2p init{name}`, then "
+            hint = f"{first}start it: `ioa-p2p up --detach{name}`"
+            raise NotRunningError("not-running", f"no node {self.home.name!r} runs here", hint)
 
 
 def node_command(group: click.Group | None = None, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:

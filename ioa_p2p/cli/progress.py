@@ -20,6 +20,7 @@ class Progress:
 
     def __init__(self, out: Output, names: Mapping[str, str] | None = None) -> None:
         self.team = ""
+        self.refusals: set[str] = set()
         self._out = out
         self._names = names or {}
         self._started = time.monotonic()
@@ -44,9 +45,7 @@ class Progress:
         tell: dict[str, Callable[[Event], str]] = {
             "started": lambda e: f"team      {e['team'][:8]}: {e['goal']}",
             "found": lambda e: f"found     {self.who(e)} can {' '.join(e['skills'])}",
-            "bid": lambda e: (
-                f"bid       {self.who(e)} {'is willing' if e['willing'] else 'declines'}, load {e['load']:.2f}"
-            ),
+            "bid": self._bid,
             "roster": lambda e: f"roster    {len(e['members'])} members: {', '.join(map(self.who, e['members']))}",
             "elected": self._elected,
             "phase": self._entered,
@@ -64,6 +63,14 @@ class Progress:
 
     def node(self, node: str) -> str:
         return self._names.get(node, node[:8])
+
+    def _bid(self, event: Event) -> str:
+        if not event["willing"] and event.get("reason"):
+            self.refusals.add(event["reason"])
+            return f"bid       {self.who(event)} declines: {event['reason']}"
+        return (
+            f"bid       {self.who(event)} {'is willing' if event['willing'] else 'declines'}, load {event['load']:.2f}"
+        )
 
     def _elected(self, event: Event) -> str:
         self._coordinator = self.node(event["coordinator"])

@@ -45,20 +45,18 @@ class Joining:
         """Raises UsageError('too-many-seeds')."""
         if len({seed.key for seed in seeds} | self._seeds.keys()) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
-        own = self._means.peers.own
         for contact in seeds:
-            if contact.key != own:
+            if contact.key != self._means.peers.own:
                 seed = self._seeds[contact.key] = Seed(contact)
                 self._try(seed, now)
-        for contact in dict.fromkeys((*peers, *self._means.peers.remembered)):
-            if contact.key not in self._seeds and contact.key != own:
-                self._ping(now, contact, None)
+        self._recall(now, peers)
         self._settle(now)
 
     def refresh(self, now: Now) -> None:
         """Try all seeds at once and look around."""
         for seed in self._seeds.values():
             self._ping(now, seed.contact, None)
+        self._recall(now)
         self.search(now)
 
     def search(self, now: Now) -> None:
@@ -72,6 +70,7 @@ class Joining:
 
     def look_around(self, now: Now) -> None:
         """Every few minutes: our own place and a random one."""
+        self._recall(now)
         self.search(now)
         if self._means.peers.table.good:
             Search(self._means, self._rng.randbytes(limits.DHT_ID_BYTES), _nothing).start(now)
@@ -93,7 +92,15 @@ class Joining:
             seed.heard = False
             self._try_later(seed, now, seed.wait_s)
             seed.wait_s = min(2 * seed.wait_s, limits.DHT_SEED_RETRY_S[1])
+            self._recall(now)
         self._settle(now)
+
+    def _recall(self, now: Now, peers: tuple[Contact, ...] = ()) -> None:
+        """Ask those we once knew, again and again while nobody answers: we may have been off the air."""
+        known = () if self._means.peers.table.good else self._means.peers.remembered
+        for contact in dict.fromkeys((*peers, *known)):
+            if contact.key not in self._seeds and contact.key != self._means.peers.own:
+                self._ping(now, contact, None)
 
     def _try(self, seed: Seed, now: Now) -> None:
         """Ping it, unless it was heard of late anyway."""

@@ -34,7 +34,7 @@ from ioa_p2p.dht.search import Means, PointerSearch, RecordSearch, Search
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
-from ioa_p2p.errors import UsageError
+from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
@@ -114,7 +114,7 @@ class DhtMachine:
             case commands.SearchPointers(request, text):
                 self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
             case commands.PutFrame(request, frame):
-                self._search(now, partial(self._put_frame, request, item_of(frame)))
+                self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
             case commands.NeighbourUp(node):
@@ -297,6 +297,14 @@ class DhtMachine:
 
     def _spread(self, seconds: float) -> float:
         return seconds * self._rng.uniform(0.8, 1.2)
+
+
+def _own_item(frame: bytes) -> Item:
+    """A frame our own side wants put. Raises UsageError('bad-frame')."""
+    try:
+        return item_of(frame)
+    except PeerError as fault:
+        raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
 
 
 def _pointers_at(text: str) -> bytes:

@@ -184,8 +184,10 @@ class RecordSearch(Search):
         return not self._thorough and len(self.holding) >= limits.DHT_AGREE
 
     def _hold_back(self) -> bool:
+        """As long as nobody asked lacks it, those under way are likely to make it enough."""
+        hopeful = bool(self.holding) or not self.tokens
         likely = len(self.holding) + self.lookup.under_way
-        return not self._thorough and bool(self.holding) and likely >= limits.DHT_AGREE
+        return not self._thorough and hopeful and likely >= limits.DHT_AGREE
 
 
 class PointerSearch(Search):

@@ -105,8 +105,7 @@ class Table:
         """Up to `count` peers nearest to `target`, nearest first, none that missed."""
         found: list[Entry] = []
         for buckets in self._outward(target):
-            nodes = (cast("Entry", entry) for bucket in buckets for entry in bucket.nodes.values())
-            places = [entry.long_id for entry in nodes if not entry.misses]
+            places: list[int] = [one.long_id for bucket in buckets for one in bucket.nodes.values() if not one.misses]
             places.sort(key=target.__xor__)
             found += [self._entries[place] for place in places[: count - len(found)]]
             if len(found) == count:

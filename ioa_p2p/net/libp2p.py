@@ -56,7 +56,9 @@ class Libp2pLinks:
 
     @property
     def counters(self) -> dict[str, int]:
-        return dict(self._counters + self._host.switchboard.counters if self._host else self._counters)
+        """Ours and the other thread's; `dict` copies at one go, whatever that thread does."""
+        theirs = dict(self._host.switchboard.counters) if self._host else {}
+        return dict(self._counters) | theirs
 
     async def open(self, on_events: Callable[[Sequence[LinkEvent]], None]) -> None:
         """Also raises NetError('libp2p-version' | 'cannot-bind')."""
@@ -140,7 +142,7 @@ class Libp2pLinks:
 
     def _run(self, opened: "asyncio.Future[Host]") -> None:
         """The whole life of the other thread."""
-        fault: BaseException | None = None
+        fault: NetError | None = None
         try:
             self._serve(opened)
         except NetError as refused:
@@ -168,12 +170,14 @@ class Libp2pLinks:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(call, *args)
 
-    def _end(self, fault: BaseException | None) -> None:
+    def _end(self, fault: NetError | None) -> None:
+        """The other thread is gone: as asked, because it could not listen, or broken."""
         for peer in list(self._standing):
             del self._standing[peer]
             self._on_events([LinkDown(peer, "closed")])
         if fault is None:
             self._ended.set_result(None)
         else:
+            self._counters[f"ended {fault.code}"] += 1
             self._ended.set_exception(fault)
             self._ended.exception()  # whoever still waits is told; nobody may

@@ -10,7 +10,9 @@ with one writer each. One connection carries one link; the end of either is the 
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 # trio's start_soon and run_sync_soon, and some modules of libp2p, are not fully typed.
 
+import ipaddress
 import random
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
@@ -197,10 +199,9 @@ class Host:
     async def _carry(self, stream: INetStream, peer: bytes, *, dialled: bool) -> None:
         """Carry one link over this stream until either ends."""
         wire = PipeWire(stream, self)
-        remote = stream.get_remote_address() or ("", 0)
-        link = self.switchboard.opened(
-            trio.current_time(), peer, str(_multiaddr(Endpoint(*remote))), wire, dialled=dialled
-        )
+        remote = wire.pipe.remote()
+        address = str(_multiaddr(remote)) if remote else ""
+        link = self.switchboard.opened(trio.current_time(), peer, address, wire, dialled=dialled)
         wire.link = link
         self._wires.add(wire)
         try:
@@ -212,6 +213,7 @@ class Host:
             self._count_faults(faults)
         finally:
             self._wires.discard(wire)
+            self.withheld.discard(wire)
             wire.close()
             if link is not None:
                 self.switchboard.closed(trio.current_time(), link, "closed")
@@ -245,6 +247,7 @@ class Host:
         while True:
             await trio.sleep(limits.LINK_BEAT_S)
             self.switchboard.beat(trio.current_time())
+            self.credit()  # in case the other side had read all just before a wire was withheld
             self._dial_due()
             self._hand_over()
 
@@ -300,7 +303,7 @@ class Host:
         ports = [int(address.value_for_protocol("tcp") or 0) for address in self._host.get_transport_addrs()]
         if not ports:
             raise NetError("cannot-bind", f"libp2p cannot listen on {self._listen.host}:{self._listen.port}")
-        hosts = _own_hosts() if self._listen.host in ("0.0.0.0", "::") else [self._listen.host]
+        hosts = _own_hosts(self._listen.host) if self._listen.host in ("0.0.0.0", "::") else [self._listen.host]
         return tuple(
             f"{_multiaddr(Endpoint(host, ports[0]))}/p2p/{self._own}" for host in hosts[: limits.RECORD_ADDRESSES_MAX]
         )
@@ -325,7 +328,9 @@ def _multiaddr(endpoint: Endpoint) -> Multiaddr:
     return Multiaddr(f"/{family}/{endpoint.host}/tcp/{endpoint.port}")
 
 
-def _own_hosts() -> list[str]:
-    """This machine's IPv4 addresses, loopback last."""
-    found = [a.address for nic in psutil.net_if_addrs().values() for a in nic if a.family == 2]
-    return sorted(found, key=lambda host: host.startswith("127."))
+def _own_hosts(wildcard: str) -> list[str]:
+    """This machine's addresses of the wildcard's family, loopback last; link-local ones mean nothing to others."""
+    family = socket.AF_INET6 if ":" in wildcard else socket.AF_INET
+    found = [entry.address for nic in psutil.net_if_addrs().values() for entry in nic if entry.family == family]
+    addresses = [ipaddress.ip_address(text) for text in found if "%" not in text]
+    return [str(address) for address in sorted(addresses, key=lambda address: address.is_loopback)]

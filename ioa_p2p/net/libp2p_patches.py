@@ -12,6 +12,7 @@ What is cured, and how:
 - seven awaits to receive a frame, three locks to write one: a pipe does without
 - the auto-connector dials whomever it remembers, whatever the watermarks say: it gets nothing to do
 - closing waits for a peer that does not read: `abort_all` closes every socket first
+- an IPv6 peer has no remote address: `Pipe.remote` asks the socket
 - errors of peers are printed to the user's terminal, some by the root logger: all quiet
 - two hosts may listen on one port (SO_REUSEPORT): `check_port_free` asks before
 """

@@ -25,6 +25,7 @@ from libp2p.security.secure_session import SecureSession
 from libp2p.stream_muxer.yamux import yamux
 from libp2p.stream_muxer.yamux.yamux import Yamux, YamuxStream
 
+from ioa_p2p.net.ports import Endpoint
 from ioa_p2p.wire import limits
 
 _HEADER = struct.Struct(yamux.YAMUX_HEADER_FORMAT)
@@ -222,6 +223,14 @@ class Pipe:
         self._window_bytes = limits.LINK_WINDOW_BYTES + _SLACK_BYTES
         self._uncredited_bytes = 0
         self._credit_came = trio.Event()
+
+    def remote(self) -> Endpoint | None:
+        """Where the peer's socket is; None when it is gone. libp2p itself knows none with IPv6."""
+        try:
+            host, port, *_ = self._muxer.intake.socket.getpeername()
+        except OSError:
+            return None
+        return Endpoint(host, port)
 
     # -- out ---------------------------------------------------------------------------------------------
 

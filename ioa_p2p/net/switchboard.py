@@ -164,6 +164,8 @@ class Switchboard:
             return "self"
         if sum(other.peer == link.peer for other in self._links) >= limits.LINKS_PER_PEER_MAX:
             return "per-peer"
+        if link.dialled and not self._dialer.wants(link.peer):
+            return "forgotten"
         if link.dialled:
             rival = self._standing.get(link.peer)
             return "duplicate" if rival and not self._prefers(link, rival) else ""

@@ -13,7 +13,11 @@ def run(node: Node) -> list[dict[str, Any]]:
     free = shutil.disk_usage(node.config.home.data_folder).free
     ready = node.ready.is_set()
     contacts = len(node.dht.contacts)
-    alone = "add a seed to config.toml: `ioa-p2p id` on another node prints its line"
+    alone = (
+        "no seed answers: is that node up, its UDP port open, and its line still what `ioa-p2p id` prints there?"
+        if node.config.seeds
+        else "the first node of a mesh waits for others; else add a seed: `ioa-p2p id` on another node prints its line"
+    )
     refusal = f"{node.health}" if node.health else "writes are durable"
     reach = ("strangers reach us" if node.reachable else "strangers do not reach us") if contacts else "nobody to tell"
     return [

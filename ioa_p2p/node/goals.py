@@ -55,23 +55,23 @@ class Goals:
     async def pursue(self, story: Story, goal_s: float) -> None:
         """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
         search = self._new_search(lambda hit: story.tell(_found_event(hit)))
-        for hit in list(search.hits.values()):
-            story.tell(_found_event(hit))
         try:
             wants = await self._wants(story.goal, search)
         except Exception as fault:  # a planner may be a stranger's model: the goal ends with a reason
             log.exception("planning for a goal failed")
-            self._give_up(story, f"the planner failed: {type(fault).__name__}: {fault}")
+            self._give_up(story, "planner-failed", f"the planner failed: {type(fault).__name__}: {fault}")
             return
         if not wants.roles:
             lacking = f" Missing: {', '.join(wants.missing)}." if wants.missing else ""
-            self._give_up(story, f"Nobody was found whose skills lead to this goal.{lacking}")
+            self._give_up(story, "nobody-found", f"Nobody was found whose skills lead to this goal.{lacking}")
+            return
+        if story.result is not None:  # cancelled meanwhile
             return
         policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders())
         try:
             self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
         except IoaError as fault:
-            self._give_up(story, f"The launch was refused: {fault}.")
+            self._give_up(story, fault.code, f"The launch was refused: {fault}.")
 
     async def _wants(self, goal: str, search: Search) -> Wants:
         wants = await self._planner.wants(goal, (), search.searched)
@@ -83,9 +83,9 @@ class Goals:
                 break
         return wants
 
-    def _give_up(self, story: Story, why: str) -> None:
-        result = telling.failed_launch(LaunchFailed(story.team, why), time.time() - story.started)
-        story.end(result)
+    def _give_up(self, story: Story, code: str, answer: str) -> None:
+        result = telling.failed_launch(LaunchFailed(story.team, code), time.time() - story.started)
+        story.end({**result, "answer": answer})
 
 
 def _found_event(hit: Hit) -> dict[str, object]:

@@ -120,7 +120,7 @@ class Jobs:
         except Exception as fault:  # a stranger's adapter may hand over anything
             self._failed(job, Failed("bad-output", f"{type(fault).__name__}: {fault}", retry=False))
             return
-        summary = _sayable(result.summary, limits.SUMMARY_CHARS_MAX)
+        summary = _sayable(result.summary or _only_text(result.outputs), limits.SUMMARY_CHARS_MAX)
         self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary))
 
     def _failed(self, job: Job, failed: Failed) -> None:
@@ -168,3 +168,9 @@ class Jobs:
 def _sayable(text: str, chars_max: int) -> str:
     """An agent's text as the wire can carry it: half a surrogate pair becomes '?'."""
     return text[:chars_max].encode("utf-8", "replace").decode()
+
+
+def _only_text(outputs: Mapping[str, Any]) -> str:
+    """A result that is one text is its own summary, so that people read it as the answer."""
+    values = list(outputs.values())
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else ""

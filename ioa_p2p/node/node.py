@@ -14,7 +14,7 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,7 @@ from ioa_p2p.node.teamwork import Teamwork
 from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
+from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
@@ -55,6 +56,7 @@ from ioa_p2p.wire.link import VERSION, Hello
 from ioa_p2p.wire.records import AgentRecord, Card
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
+JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
@@ -261,15 +263,31 @@ class Node:
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
-        asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self.give_up, story, "expired")
-        pursuit = asyncio.create_task(self.goals.pursue(story, goal_s))
+        asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
+        pursuit = asyncio.create_task(self._pursue(story, goal_s))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
         return story
 
+    async def joined(self) -> None:
+        """Until the node is ready, or tried for long: a search in the first moment after the start finds nobody."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(JOIN_WAIT_S):
+                await self.ready.wait()
+
     def give_up(self, story: Story, outcome: str) -> None:
-        """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
+        """End a goal that has no team yet: its launch, or the search before it."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
+        with suppress(UsageError):
+            self.teams_driver.command(CancelTeam(story.team))
+
+    def _end_overtime(self, story: Story) -> None:
+        if story.result is None:
+            self.give_up(story, "expired")
+
+    async def _pursue(self, story: Story, goal_s: float) -> None:
+        await self.joined()
+        await self.goals.pursue(story, goal_s)
 
     def _own(self) -> list[tuple[AgentRecord, Card]]:
         """Our own records and cards."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
-from ioa_p2p.dht.events import Published
+from ioa_p2p.dht.events import Published, Queued
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import checks, finder, telling
 from ioa_p2p.node.arguments import flag, seconds, text, whole
@@ -116,10 +116,15 @@ async def _publish(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, An
         node.publish(name)
     with suppress(TimeoutError):
         async with asyncio.timeout(PUBLISH_WAIT_S):
-            while not all(isinstance(node.published.get(name), Published) for name in names):
+            while not all(_is_settled(node.published.get(name)) for name in names):
                 node.publish_news.clear()
                 await node.publish_news.wait()
     return {"records": [_record(node, name, before[name]) for name in names]}
+
+
+def _is_settled(event: Published | Queued | None) -> bool:
+    """Waiting longer would change nothing: it is out, or there is nobody to give it to."""
+    return isinstance(event, Published) or (isinstance(event, Queued) and event.reason == "no-peers")
 
 
 def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
@@ -130,7 +135,13 @@ def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
         return {"agent": name, "seq": event.seq, "copies": event.confirmed, "holders": event.holders,
                 "skills": skills, "warnings": warnings}  # fmt: skip
     reason = event.reason if event else "no-answer"
-    return {"agent": name, "seq": 0, "copies": 0, "skills": skills, "warnings": [f"queued: {reason}"]}
+    return {
+        "agent": name,
+        "seq": 0,
+        "copies": 0,
+        "skills": skills,
+        "warnings": [f"not out yet ({reason}); it is tried again by itself"],
+    }
 
 
 async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
@@ -138,6 +149,7 @@ async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     limit = whole(args, "limit", 20, 1, HITS_MAX)
     timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
     keys = finder.keys_of(words, skill, out)
+    await node.joined()
     search = node.new_search()
     with suppress(TimeoutError):  # what was found by then is the answer
         async with asyncio.timeout(timeout_s):
@@ -209,8 +221,8 @@ async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         node.teams_driver.command(CancelTeam(team.team, (task,)))
         return {"cancelled": task.hex()}
     team = text(args, "team")
-    if not team:
-        raise UsageError("no-team", "nothing to cancel was named", "name a team or a task")
+    if args.get("team") == "":  # a script's empty variable is no wish to end the newest
+        raise UsageError("no-team", "an empty name names no team", "name a team or a task")
     story = _story(node, team)
     if story.team in node.teams.teams:
         node.teams_driver.command(CancelTeam(story.team))

@@ -74,6 +74,9 @@ class Formation:
         self._journal = replace(self._journal, silent=(*self._journal.silent, *self._unsigned()))
         return self._choose(now)
 
+    def cancel(self) -> list[Effect]:
+        return self._fail("cancelled", ())
+
     # -- answers
 
     def on_bid(self, now: Now, peer: bytes, frame: bytes) -> list[Effect]:

@@ -17,7 +17,7 @@ from ioa_p2p.effects import Effect, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import formation
 from ioa_p2p.team.decisions import open_entry
-from ioa_p2p.team.events import Command, Launch, LinkPeer, Offer, StepDown
+from ioa_p2p.team.events import CancelTeam, Command, Launch, LinkPeer, Offer, StepDown
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.tasks import LAN, Profile
@@ -118,6 +118,8 @@ class Teams:
                 effects = self._on_link(now, command)
             case StepDown():
                 effects = self._on_all(now, command)
+            case CancelTeam() if command.team in self._launches:
+                effects = self._on_launch(now, command.team, Formation.cancel)
             case _ if command.team in self._teams:
                 effects = self._teams[command.team].handle_command(now, command)
             case _:

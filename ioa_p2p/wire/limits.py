@@ -61,7 +61,7 @@ DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
 DHT_TOKEN_BYTES = 8  # nobody guesses one within its ten minutes
 DHT_TOKEN_S = 300  # a token holds for one to two of these
 DHT_PAD_BYTES = 320  # a request with it is 400 B sealed, a third of the largest answer
-DHT_AGREE = 3  # holders that must agree on the newest seq before a read ends early
+DHT_AGREE = 2  # holders that must agree on the newest seq before a read ends early: one alone may have missed it
 DHT_LOOKUP_S = 15  # then a lookup ends with what it has
 DHT_LOOKUP_CALLS_MAX = 120  # likewise
 DHT_CALLS_MAX = 4_096  # requests under way; over: a new one counts as unanswered
@@ -200,7 +200,7 @@ APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a lin
 APPEND_WINDOW = 512  # entries sent to one follower and not acknowledged; then only beats
 
 # -- teams ------------------------------------------------------------------------------------------
-TEAM_MEMBERS_MIN = 2  # one voter alone is no team
+TEAM_MEMBERS_MIN = 1  # a node alone may use its own only agent; it is then its own majority
 TEAM_MEMBERS_MAX = TEAM_VOTERS_MAX  # agents; the default policy forms and signs at most 16
 TEAM_MEMBERS_DEFAULT_MAX = 16  # everyone links everyone: beyond it chat fans out through some only
 GOAL_CHARS_MAX = 2_000  # a page; it stands in the roster, data goes as attachments

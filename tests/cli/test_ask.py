@@ -91,6 +91,19 @@ def test_the_exit_code_tells_how_the_team_ended(cli: Cli, node: FakeNode, outcom
     assert node.asked[0][1]["detach"] is True
 
 
+@pytest.mark.parametrize(
+    ("why", "reason", "step"), [("nobody-found", "", "`ioa-p2p find"), ("nobody-fits", "not-allowed", "`allow`")]
+)
+def test_a_goal_without_a_team_says_what_to_do_next(cli: Cli, node: FakeNode, why: str, reason: str, step: str) -> None:
+    bid = {"kind": "bid", "agent": "meter", "node": OTHER, "willing": False, "load": 0, "reason": reason}
+    node.answers("ask", {"team": TEAM, "outcome": "failed", "why": why, "answer": "Nobody."}, bid)
+    answer = cli("ask", "goal")
+    assert (answer.code, answer.out) == (1, "Nobody.\n")
+    assert ("declines: not-allowed" in answer.err) == bool(reason)
+    assert answer.err.splitlines()[-1].startswith("hint: ")
+    assert step in answer.err.splitlines()[-1]
+
+
 def test_resume_goes_on_with_the_newest_team_or_the_named_one(cli: Cli, node: FakeNode) -> None:
     node.answers("resume", RESULT)
     assert cli("ask", "--resume").code == 0

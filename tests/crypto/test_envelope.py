@@ -46,6 +46,14 @@ def test_mallory_cannot_sign_in_the_name_of_another() -> None:
     assert fault_of(receive, claimed) == "bad-signature"
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_mallory_cannot_sign_in_the_name_of_another_whatever_the_kind(kind: Kind) -> None:
+    """Public failure 1: whoever a frame speaks for must be who signed it."""
+    claimed = forge(envelope.seal(MALLORY, NETWORK, kind, [MALLORY.node]), body=codec.encode([ALICE.node]))
+    assert frames.parse(claimed).signer == ALICE.node
+    assert fault_of(envelope.check, frames.parse(claimed), NETWORK) == "bad-signature"
+
+
 def test_mallory_cannot_put_her_name_on_what_another_signed() -> None:
     stolen = forge(SEALED, body=codec.encode(record(MALLORY)))
     assert fault_of(receive, stolen) == "bad-signature"

@@ -291,6 +291,15 @@ def test_saved_peers_are_tried_at_the_next_join():
     assert [effect.to for effect in sends(effects, Ping)] == [BOBS]
 
 
+@pytest.mark.parametrize(("seeds", "wait_s"), [((contact(MALLORY),), 60), ((), 310)], ids=["a dead seed", "no seed"])
+def test_saved_peers_are_tried_again_as_long_as_nobody_answers(seeds: tuple[Contact, ...], wait_s: int):
+    alice = Driven({"dht/peers": [(BOB.node, pack_contact(BOBS))]})
+    alice.command(commands.Join(seeds))
+    times = [second for second, effect in alice.run(900) if BOBS in [each.to for each in sends([effect], Ping)]]
+    assert len(times) >= 2
+    assert all(after - before <= wait_s + limits.DHT_CALL_S for before, after in itertools.pairwise([0.0, *times, 900]))
+
+
 def test_good_peers_are_saved_once_and_an_empty_table_forgets_nobody(alice: Driven):
     alice.met()
     first = [effect for _, effect in alice.run(limits.DHT_SAVE_PEERS_S)]
@@ -329,3 +338,29 @@ def test_searches_beyond_the_limit_wait_and_beyond_that_are_refused(alice: Drive
     effects = alice.hear(BOBS, Found(first.id, False, bytes(8)))
     assert emitted(effects) == [events.RecordFound(1, None, 1, 1)]
     assert len(sends(effects, FindRecord)) == 1
+
+
+def test_a_frame_of_our_own_that_is_none_is_the_callers_fault(alice: Driven):
+    for frame in (b"", bytes(200), sealed(record())[:-1]):
+        with pytest.raises(UsageError, match="no record or pointer"):
+            alice.command(commands.PutFrame(1, frame))
+
+
+def test_putting_a_frame_with_nobody_there_fails_and_says_so(alice: Driven):
+    assert emitted(alice.command(commands.PutFrame(5, sealed(record())))) == [events.FramePut(5, False, 0, 0)]
+
+
+def test_a_read_asks_two_and_ends_when_they_agree_and_the_third_only_if_one_lacks_it(alice: Driven):
+    peers = [Contact(bytes([number]) * 32, "127.0.0.1", 4001) for number in (7, 8, 9)]
+    for peer in peers:
+        alice.met(peer)
+    raw = sealed(record(BOB), BOB)
+    for second, event in (((raw,), 2), ((), 3)):
+        asked = sends(alice.command(commands.SearchRecord(1, BOB.node, "analyst")), FindRecord)
+        assert len(asked) == limits.DHT_AGREE
+        assert alice.hear(asked[0].to, Found(asked[0].message.id, False, bytes(8), (raw,))) == []
+        effects = alice.hear(asked[1].to, Found(asked[1].message.id, False, bytes(8), second))
+        if not second:
+            more = sends(effects, FindRecord)
+            effects = alice.hear(more[0].to, Found(more[0].message.id, False, bytes(8), (raw,)))
+        assert [(found.record, found.asked) for found in emitted(effects)] == [(record(BOB), event)]

@@ -5,7 +5,7 @@ import pytest
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.effects import Now
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.dht import Verdict
 from tests.dht.frames import NOW, WALL, item, later
 from tests.wire.samples import ALICE, pointer, record
@@ -115,7 +115,13 @@ def test_expired_items_never_stand_in_the_way_of_new_ones(store: Kept, monkeypat
     assert len(store) == 50
 
 
-@pytest.mark.parametrize(
+def renewed(old: Item, **changes) -> Item:
+    """The same slot's item with some fields changed, signed by its owner."""
+    keys = {key.node: key for key in (ALICE, *map(owner, range(1, 8)))}
+    return item(codec.replace(old.body, **changes), keys[old.body.node])
+
+
+QUOTAS = pytest.mark.parametrize(
     ("limit", "value", "make"),
     [
         (
@@ -129,17 +135,26 @@ def test_expired_items_never_stand_in_the_way_of_new_ones(store: Kept, monkeypat
         ("STORE_KEY_ITEMS_MAX", 3, lambda number: item(pointer(agent=f"agent-{number}"))),
     ],
 )
+
+
+@QUOTAS
+def test_each_quota_is_free_again_when_what_filled_it_has_expired(store: Kept, monkeypatch, limit, value, make):
+    """Public failure 6, for every count there is."""
+    monkeypatch.setattr(limits, limit, value)
+    assert [store.put(NOW, make(number), SOURCE) for number in range(1, 5)] == [Verdict.KEPT] * 3 + [Verdict.FULL]
+    expired = later(make(1).body.ttl)
+    fresh = [renewed(make(number), issued=WALL + make(1).body.ttl) for number in range(4, 7)]
+    assert [store.put(expired, one, SOURCE) for one in fresh] == [Verdict.KEPT] * 3
+
+
+@QUOTAS
 def test_each_quota_holds_and_a_newer_version_still_replaces(store: Kept, monkeypatch, limit, value, make):
     """Public failure 2: what a holder keeps is bounded in count, size and per owner."""
     monkeypatch.setattr(limits, limit, value)
     verdicts = [store.put(NOW, make(number), SOURCE) for number in range(1, 8)]
     assert verdicts == [Verdict.KEPT] * 3 + [Verdict.FULL] * 4
     first = make(1)
-    newer_body = first.body.__class__(
-        **{name: getattr(first.body, name) for name in first.body.__struct_fields__} | {"seq": first.body.seq + 1}
-    )
-    key = ALICE if first.body.node == ALICE.node else owner(1)
-    assert store.put(NOW, item(newer_body, key), SOURCE) is Verdict.KEPT
+    assert store.put(NOW, renewed(first, seq=first.body.seq + 1), SOURCE) is Verdict.KEPT
     assert len(store) == 3
 
 

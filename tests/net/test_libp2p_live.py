@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import struct
 import sys
@@ -15,11 +16,13 @@ from libp2p.stream_muxer.exceptions import MuxedStreamError
 
 from ioa_p2p.errors import NetError
 from ioa_p2p.net import libp2p_patches
+from ioa_p2p.net.libp2p import Libp2pLinks
 from ioa_p2p.net.outbox import frame
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.link import LinkKind
-from tests.contracts.inbox import WAIT_S, poll
-from tests.contracts.rig import Peer, Rig, join, node_of, port_of
+from ioa_p2p.wire.ids import network_id
+from ioa_p2p.wire.link import VERSION, Hello, LinkKind
+from tests.contracts.inbox import WAIT_S, Inbox, poll
+from tests.contracts.rig import MESH, Peer, Rig, join, node_of, port_of, seed_of
 from tests.net.stranger import HELLO, Stranger, hang_up, stranger
 
 SIGNED = LinkKind.SIGNED
@@ -206,6 +209,18 @@ async def test_a_peer_that_sends_beyond_its_window_is_cut(rig: Rig, monkeypatch:
     assert sum(len(body) for _, body in a.inbox.frames(node_of(99))) <= limits.LINK_WINDOW_BYTES + 64 * 1024
 
 
+async def test_credit_that_waits_for_the_reader_still_lets_everything_through(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LINK_INBOX_BYTES_MAX", 0)
+    a, b = await rig.pair()
+    sent = [bytes([i]) * 60_000 for i in range(150)]
+    for body in sent:
+        await poll(lambda body=body: a.links.send(b.node, SIGNED, body))
+    await b.inbox.until(lambda: len(b.inbox.frames(a.node)) == len(sent))
+    assert [body for _, body in b.inbox.frames(a.node)] == sent
+
+
 async def test_a_full_house_of_idlers_gives_way_to_who_wants_a_link(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LINK_SOCKETS_INBOUND_MAX", 20)
     a, b, c = await rig.peer(1), await rig.peer(2), await rig.peer(3)
@@ -281,6 +296,25 @@ async def test_a_killed_process_is_noticed_at_once_and_its_successor_is_linked_q
         await a.inbox.until(lambda: len(a.inbox.ups(node_of(2))) == 2)
         a.links.send(node_of(2), SIGNED, b"echo")
         await a.inbox.until(lambda: a.inbox.frames(node_of(2)) == [(SIGNED, b"echo")])
+
+
+# -- addresses -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::1"])
+async def test_what_we_say_we_listen_on_can_be_dialled(host: str) -> None:
+    hello = Hello(VERSION, network_id(MESH), 1)
+    a, b = (Libp2pLinks(seed_of(n), hello, random.Random(n), host=host) for n in (1, 2))
+    at_a, at_b = Inbox(), Inbox()
+    await a.open(at_a)
+    await b.open(at_b)
+    assert 1 <= len(b.addresses) <= limits.RECORD_ADDRESSES_MAX
+    assert all("0.0.0.0" not in address for address in b.addresses)
+    a.connect(node_of(2), b.addresses)
+    await at_a.until(lambda: node_of(2) in a.peers)
+    assert at_a.ups(node_of(2))[0].hello.addresses == b.addresses
+    await a.aclose()
+    await b.aclose()
 
 
 # -- beginning and end ---------------------------------------------------------------------------------

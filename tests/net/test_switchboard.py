@@ -83,6 +83,7 @@ class Cable:
 
 
 def _cable(dialler: Side, acceptor: Side) -> Cable:
+    dialler.board.connect(dialler.now, acceptor.own, ["x"])
     near = dialler.open(acceptor.own, dialled=True)
     far = acceptor.open(dialler.own, dialled=False)
     return Cable(((dialler, near), (acceptor, far)))
@@ -229,6 +230,14 @@ def test_forgetting_ends_what_we_dialled_and_leaves_what_they_did() -> None:
     a.board.connect(0.0, LARGE, ["x"])
     a.board.forget(0.0, LARGE)
     assert a.told()[-1] == LinkDown(LARGE, "forgotten")
+
+
+def test_a_dial_that_ends_after_it_was_forgotten_gives_no_link() -> None:
+    a = Side(SMALL)
+    a.board.connect(0.0, LARGE, ["x"])
+    a.board.due(0.0)
+    a.board.forget(0.0, LARGE)
+    assert a.open(LARGE, dialled=True).link is None
 
 
 def test_an_ended_link_says_nothing_more() -> None:

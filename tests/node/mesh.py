@@ -2,6 +2,7 @@
 
 import random
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ class Mesh:
             agents={agent: AgentConfig(agent, "python", {"target": target}) for agent, target in agents},
         )
         return self._configs[name]
+
+    def allow(self, name: str, *others: str) -> None:
+        """Let `name` work for nodes that were made after it."""
+        allowed = tuple(self.key(other).node for other in others)
+        self._configs[name] = replace(self._configs[name], allow=allowed)
 
     def key(self, name: str) -> NodeKey:
         return NodeKey(self._configs[name].home.read_key())

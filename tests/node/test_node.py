@@ -52,6 +52,16 @@ async def test_a_goal_is_met_by_nodes_that_found_each_other(mesh: Mesh) -> None:
     assert kinds >= {"started", "found", "bid", "roster", "elected", "phase", "said", "task", "concluded"}
 
 
+async def test_a_node_alone_uses_its_only_agent_and_finds_it_once(mesh: Mesh) -> None:
+    mesh.make("alone", agents=[("hello", HELLO)])
+    await up(mesh, "alone")
+    result, events = await say(mesh.nodes["alone"], "ask", goal=GOAL, timeout_s=30)
+    assert (result["outcome"], result["why"]) == ("concluded", "done")
+    assert result["answer"] == "Hello, hello!", "the text it made, not just that it is done"
+    assert [event["agent"] for event in events if event["kind"] == "found"] == ["hello"]
+    assert [len(event["members"]) for event in events if event["kind"] == "roster"] == [1]
+
+
 async def test_a_node_works_for_nobody_it_was_not_told_to_work_for(mesh: Mesh) -> None:
     await three(mesh, allowed=False)
     result, events = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
@@ -75,7 +85,7 @@ async def test_a_restarted_asker_still_tells_the_whole_story(mesh: Mesh) -> None
 async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
     await three(mesh)
     result, _ = await say(mesh.nodes["asker"], "ask", goal="solder the zinc gutter", timeout_s=30)
-    assert result["outcome"] == "failed"
+    assert (result["outcome"], result["why"]) == ("failed", "nobody-found")
     assert "Nobody was found" in result["answer"]
 
 
@@ -124,6 +134,38 @@ async def test_an_agent_that_cannot_come_up_is_named_and_the_node_goes_on(mesh: 
     assert "broken" in status["agents_failed"]
     checks, _ = await say(mesh.nodes["lame"], "doctor")
     assert any(check["name"] == "agent broken" and not check["ok"] and check["hint"] for check in checks["checks"])
+
+
+@pytest.mark.parametrize("verb", ["ask", "find"])
+async def test_what_is_asked_in_the_first_moment_waits_until_the_node_has_joined(mesh: Mesh, verb: str) -> None:
+    mesh.make("host", agents=[("hello", HELLO)])
+    mesh.make("asker", seeds=("host",))
+    mesh.allow("host", "asker")
+    await up(mesh, "host")
+    node = await mesh.start("asker")
+    assert not node.ready.is_set()
+    if verb == "ask":
+        result, _ = await say(node, "ask", goal=GOAL, timeout_s=30)
+        assert result["outcome"] == "concluded", result
+    else:
+        result, _ = await say(node, "find", words="hello", timeout_s=30)
+        assert result["hits"] == 1
+
+
+@pytest.mark.parametrize("kind", ["started", "found"])
+async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancelled(mesh: Mesh, kind: str) -> None:
+    """Public failure 20, as far as it has no task yet."""
+    await three(mesh)
+    asker, told = mesh.nodes["asker"], asyncio.Queue[dict[str, Any]]()
+    asking = asyncio.create_task(verbs.handlers(asker)["ask"]({"goal": GOAL, "timeout_s": 30}, told.put_nowait))
+    async with asyncio.timeout(WAIT_S):
+        while (await told.get())["kind"] != kind:
+            pass
+        await say(asker, "cancel")
+        assert (await asking)["outcome"] == "cancelled"
+        await asyncio.gather(*asker._pursuits)
+    assert asker.teams.teams == {}
+    assert list(asker.storage.scan("launch")) == []
 
 
 async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh: Mesh) -> None:

@@ -27,6 +27,7 @@ from tests.wire.samples import MALLORY, NETWORK, fault_of, record
 
 CLOCK_S = 300.0  # how wrong a wall clock gets
 CALM_S = 400.0  # for seeds to be tried again, and for one check of all copies
+SPREAD_S = 10.0  # for a new issue to reach its holders
 STEPS = 30
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -71,7 +72,7 @@ class Watched:
         self.frames: dict[bytes, None] = {}
         self.spoofed: set[bytes] = set()
         self.agents: dict[tuple[Contact, str], int] = {}
-        self._issued: dict[tuple[bytes, str], dict[bytes, int]] = {}
+        self._issued: dict[tuple[bytes, str], dict[bytes, tuple[int, float]]] = {}
         self._given: dict[tuple[Contact, int, bytes, bytes], float] = {}
         self._newest: dict[tuple[Contact, int, bytes], tuple[int, float]] = {}
         self._signed: set[bytes] = set()
@@ -155,9 +156,9 @@ class Watched:
         one = item_of(raw)
         if one.body.node == source.key and isinstance(one.body, AgentRecord):
             issued = self._issued.setdefault((source.key, one.body.agent), {})
-            if raw not in issued and one.body.seq <= max(issued.values(), default=-1):
-                raise Violation("D4", f"seq {one.body.seq} of {one.body.agent} after {max(issued.values())}")
-            issued[raw] = one.body.seq
+            if raw not in issued and one.body.seq <= max((seq for seq, _ in issued.values()), default=-1):
+                raise Violation("D4", f"seq {one.body.seq} of {one.body.agent} again or after a newer one")
+            issued.setdefault(raw, (one.body.seq, self.world.time_s))
 
     def _check_served(self, source: Contact, raw: bytes) -> None:
         one, life = item_of(raw), self.world.hosts[source].life
@@ -201,11 +202,16 @@ class Watched:
         for owner, agent in self.agents:
             for asker in self.dice.sample(self.mesh.contacts, 3):
                 found = self.mesh.find(asker, owner, agent).record
-                if found is None or found.seq < max(self._issued[owner.key, agent].values()):
+                if found is None or found.seq < self._newest_out(owner, agent):
                     raise Violation("D7", f"{agent} found as {found and found.seq} by {asker.port}")
                 pointers = self.mesh.pointers(asker, f"skill:{agent}").pointers
                 if owner.key not in [pointer.node for pointer in pointers]:
                     raise Violation("D7", f"{agent} not found by its skill by {asker.port}")
+
+    def _newest_out(self, owner: Contact, agent: str) -> int:
+        """The largest seq issued long enough ago to be everywhere."""
+        issued = self._issued[owner.key, agent].values()
+        return max((seq for seq, at_s in issued if at_s < self.world.time_s - SPREAD_S), default=0)
 
 
 def play(seed: int, plant: Plant) -> World:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ioa_p2p.effects import Now
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.tasks import LAN
@@ -32,6 +33,15 @@ def test_a_lease_lasts_from_the_assignment_and_each_report_renews_it() -> None:
     leases.on_report(later(9), BOB.node, ACCEPTED)
     assert due(leases, log, 19) is None
     assert due(leases, log, 19.1) == MOVE
+
+
+def test_time_asleep_counts_in_a_lease_and_a_jump_of_the_wall_clock_does_not() -> None:
+    """Public failure 19: an hour of boot time passes while the wall clock stands still, and the other way round."""
+    leases, log = leased()
+    task = log.state.open_tasks[0]
+    for wall in (NOW.wall - 3_600, NOW.wall + 300):
+        assert leases.due(Now(wall, NOW.boot + 9.9), task) is None
+    assert leases.due(Now(NOW.wall, NOW.boot + 3_600), task) == MOVE
 
 
 def test_a_silent_worker_loses_its_task_to_another() -> None:

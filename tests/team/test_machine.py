@@ -144,6 +144,21 @@ def test_a_launch_that_nobody_answers_fails_in_time_and_is_over() -> None:
     assert machine.handle_timer(later(4), name) == []
 
 
+def test_a_cancelled_launch_is_over_and_founds_nothing() -> None:
+    machine, name = teams(ANN), f"launch/{TEAM.hex()}"
+    machine.handle_command(NOW, launch(1, 2))
+    effects = machine.handle_command(NOW, CancelTeam(TEAM))
+    assert effects == [
+        Save("launch", TEAM, None),
+        Emit(LaunchFailed(TEAM, "cancelled", ())),
+        SetTimer(name, None),
+    ]
+    assert machine.handle_timer(later(3), name) == []
+    with pytest.raises(UsageError) as refused:
+        machine.handle_command(NOW, CancelTeam(TEAM))
+    assert refused.value.code == "no-such-team"
+
+
 def test_an_agent_of_the_launcher_itself_is_asked_without_the_network() -> None:
     machine = teams(ANN)
     mine = codec.replace(MEMBERS[1], node=ANN.node)
