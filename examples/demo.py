@@ -86,6 +86,7 @@ class Demo:
         self.out.say(
             f"{len(self.mesh.nodes)} nodes made under {self.mesh.folder}; each knows one seed, none knows a hub"
         )
+        self.out.say("starting them all at once: about ten seconds")
         for node in self.mesh.nodes.values():
             node.start(self._load(node) if node.name == self.stressed else ())
         for node, status in zip(self.mesh.nodes.values(), ready(self.mesh.nodes.values()), strict=True):

@@ -35,7 +35,11 @@ def start(here: Here, flags: list[str], wait_s: float) -> tuple[dict[str, Any], 
             "timeout", f"the node was not up after {wait_s:.0f} s; it was ended", f"see {here.home.log}"
         )
     ready = "ready" if status.get("ready") else "up, but has not found a mesh yet"
-    return status, f"node {here.home.name!r} is {ready} (process {child.pid})"
+    failed = [
+        f"agent {name!r} did not come up: {why}; see `ioa-p2p doctor`"
+        for name, why in status.get("agents_failed", {}).items()
+    ]
+    return status, "\n".join([f"node {here.home.name!r} is {ready} (process {child.pid})", *failed])
 
 
 def _spawn(here: Here, flags: list[str]) -> "subprocess.Popen[bytes]":

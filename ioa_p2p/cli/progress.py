@@ -53,7 +53,7 @@ class Progress:
             "task": self._task,
             "orphan": lambda e: f"orphan    {e['task'][:6]} attempt {e['attempt']} {e['state']} too late; kept apart",
             "missing": lambda e: f"missing   {e['name']}: {e['note']}",
-            "concluded": lambda e: f"concluded {e['outcome']}",
+            "concluded": lambda e: f"ended     {e['outcome']}",
         }
         return tell.get(event["kind"], lambda _: "")(event)
 

@@ -22,6 +22,15 @@ class CloseChannel:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetTeam:
+    """Leave a channel and delete what its members said, and these blobs."""
+
+    team: bytes
+    members: tuple[bytes, ...]
+    blobs: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Say:
     """Append a line to our chain. kind: what the body is ("text"), <= 24 B. body: <= 60 KiB.
 
@@ -76,4 +85,4 @@ class DropBlob:
     hash: bytes
 
 
-Command = OpenChannel | CloseChannel | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob | DropBlob
+Command = OpenChannel | CloseChannel | ForgetTeam | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob | DropBlob

@@ -153,6 +153,11 @@ class Chain:
         follows = entry.seq == seq == self.head + 1 and entry.previous == self._head_hash
         return entry if follows else None
 
+    def forget(self) -> list[Save]:
+        """Delete all of it on disk."""
+        entries = [Save(self._block(seq), seq.to_bytes(8), None) for seq, _ in self._saved(1, None)]
+        return [*entries, *(Save(f"{self._space}/fork", key, None) for key, _ in self._rows(f"{self._space}/fork"))]
+
     def _saved(self, first: int, last: int | None) -> Iterator[tuple[int, bytes]]:
         if last is not None and first > last:
             return

@@ -13,12 +13,14 @@ import random
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
 from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.gossip import transcript
 from ioa_p2p.gossip.blobs import Blobs
 from ioa_p2p.gossip.channel import Channel
 from ioa_p2p.gossip.commands import (
     CloseChannel,
     Command,
     DropBlob,
+    ForgetTeam,
     GetBlob,
     LinkPeer,
     OpenChannel,
@@ -135,7 +137,10 @@ class GossipMachine:
             case OpenChannel(team, members):
                 return self._join(now, team, members)
             case CloseChannel(team):
-                return [] if self._channels.pop(team, None) is None else [Save(_OPEN, team, None)]
+                return self._close(team)
+            case ForgetTeam(team, members, blobs):
+                dropped = [effect for name in blobs for effect in self._blobs.drop(name)]
+                return [*self._close(team), *transcript.forget(self._rows, team, members), *dropped]
             case SetDecisions(team, head):
                 self._of(team).decisions = head
                 return []
@@ -168,6 +173,9 @@ class GossipMachine:
         channel = Channel(team, members, self._key, self._network, self._rows, self._rng)
         self._channels[team] = channel
         return channel.open(now, self._links)
+
+    def _close(self, team: bytes) -> list[Effect]:
+        return [] if self._channels.pop(team, None) is None else [Save(_OPEN, team, None)]
 
     def _link(self, now: Now, node: bytes, up: bool) -> list[Effect]:
         if up:

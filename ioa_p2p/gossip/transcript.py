@@ -43,5 +43,11 @@ def save_forced(team: bytes, author: bytes, seq: int) -> Save:
     return Save(_forced_space(team), author, seq.to_bytes(8))
 
 
+def forget(rows: Rows, team: bytes, members: Collection[bytes]) -> list[Save]:
+    """Delete every line of a team that is over."""
+    lines = [save for member in members for save in Chain(team, member, rows).forget()]
+    return [*lines, *(Save(_forced_space(team), author, None) for author, _ in rows(_forced_space(team)))]
+
+
 def _forced_space(team: bytes) -> str:
     return f"chat/{team.hex()}/forced"

@@ -19,12 +19,13 @@ def run(node: Node) -> list[dict[str, Any]]:
         else "the first node of a mesh waits for others; else add a seed: `ioa-p2p id` on another node prints its line"
     )
     refusal = f"{node.health}" if node.health else "writes are durable"
-    reach = ("strangers reach us" if node.reachable else "strangers do not reach us") if contacts else "nobody to tell"
+    tried = contacts > 1  # it takes a node that we did not write to first
+    reach = "strangers reach us" if node.reachable else "strangers do not reach us" if tried else "nobody to tell yet"
     return [
         _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
         _check("peers", contacts > 0, f"{contacts} DHT contacts, {len(node.links.peers)} links", alone),
         _check("seeds", bool(node.config.seeds) or contacts > 0, f"{len(node.config.seeds)} configured", alone),
-        _check("reachable", node.reachable or not contacts, reach,
+        _check("reachable", node.reachable or not tried, reach,
                "open the UDP and TCP port in the firewall; until then the node is a client"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),

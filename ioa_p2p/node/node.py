@@ -9,11 +9,12 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 """
 
 import asyncio
+import ipaddress
 import logging
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -244,7 +245,7 @@ class Node:
     def seed(self) -> Contact:
         """The line others join by."""
         endpoint = self.datagrams.endpoint
-        return Contact(self.key.node, endpoint.host, endpoint.port)
+        return Contact(self.key.node, dialable(endpoint.host, self.links.addresses), endpoint.port)
 
     def publish(self, agent: str) -> None:
         """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
@@ -276,7 +277,7 @@ class Node:
                 await self.ready.wait()
 
     def give_up(self, story: Story, outcome: str) -> None:
-        """End a goal that has no team yet: its launch, or the search before it."""
+        """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
         with suppress(UsageError):
             self.teams_driver.command(CancelTeam(story.team))
@@ -356,6 +357,13 @@ class Node:
     def _alarm(self, text: str) -> None:
         log.warning(text)
         self.alarms = [*self.alarms[-99:], text]
+
+
+def dialable(host: str, addresses: Sequence[str]) -> str:
+    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
+    if not ipaddress.ip_address(host).is_unspecified:
+        return host
+    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
 
 
 async def _resolve(seed: Seed) -> list[Contact]:

@@ -77,6 +77,7 @@ class Teamwork:
             events.CancelTask: lambda event: self.jobs.cancel(event),
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
             events.Concluded: self._concluded,
+            events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
         }
 
     def on_event(self, event: Any) -> None:

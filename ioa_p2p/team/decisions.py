@@ -66,6 +66,11 @@ def open_entry(frame: bytes, network: bytes) -> Entry:
     return open_frame(frames.parse(frame), network, Kind.DECISION, Entry)
 
 
+def spaces(team: bytes) -> tuple[str, str]:
+    """Where a team's entries are saved, and its term, vote and commit."""
+    return f"decision/{team.hex()}", f"vote/{team.hex()}"
+
+
 def next_entry(log: "Decisions", key: NodeKey, network: bytes, at: int, step: bytes, certificate: Certificate) -> Held:
     """The entry that the coordinator of the log's term signs next. at: wall seconds."""
     founding, index = log[0].entry, log.last_index + 1
@@ -79,7 +84,7 @@ class Decisions:
 
     def __init__(self, founding: Held, network: bytes, saved: Rows, *, may_vote: bool = True) -> None:
         """founding: entry 0, checked. Raises UsageError('other-incarnation'), StorageError('damaged')."""
-        self._team = founding.entry.team.hex()
+        self._log_space, self._vote_space = spaces(founding.entry.team)
         self._incarnation = founding.entry.incarnation
         self._log = [founding]
         self._pending: dict[tuple[str, bytes], bytes | None] = {}
@@ -169,14 +174,6 @@ class Decisions:
         return saves
 
     # -- rows
-
-    @property
-    def _log_space(self) -> str:
-        return f"decision/{self._team}"
-
-    @property
-    def _vote_space(self) -> str:
-        return f"vote/{self._team}"
 
     def _save_state(self) -> None:
         state = HardState(self._incarnation, self.term, self.vote, self.may_vote)

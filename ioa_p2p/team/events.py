@@ -311,6 +311,15 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """A team that was over for long left no rows here. blobs: hashes of its files that no other team names."""
+
+    team: bytes
+    voters: tuple[bytes, ...]
+    blobs: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanRefused:
     """A planner's step broke a rule; it is asked again, a few times."""
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.effects import Effect, Now, Rows, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import formation
 from ioa_p2p.team.decisions import open_entry
-from ioa_p2p.team.events import CancelTeam, Command, Launch, LinkPeer, Offer, StepDown
+from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, Offer, StepDown
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.tasks import LAN, Profile
@@ -86,11 +86,13 @@ class Teams:
     # -- inputs
 
     def start(self, now: Now) -> list[Effect]:
-        effects = self._guest.start(now)
+        effects, started = self._guest.start(now), dict[bytes, list[Effect]]()
         for team, value in self._ground.rows(SPACE):
             row = codec.decode(value, TeamRow)
             self._teams[team] = self._make(team, row)
-            effects += self._teams[team].start(now)
+            started[team] = self._teams[team].start(now)
+        effects += self._forget_old()
+        effects += [effect for team, begun in started.items() if team in self._teams for effect in begun]
         for team, value in self._ground.rows(formation.SPACE):
             if team not in self._teams:
                 effects += self._begin(now, codec.decode(value, Journal))
@@ -217,7 +219,24 @@ class Teams:
 
     def _join(self, now: Now, team: Team, row: TeamRow) -> list[Effect]:
         self._teams[team.team] = team
-        return [Save(SPACE, team.team, codec.encode(row)), *team.start(now)]
+        return [Save(SPACE, team.team, codec.encode(row)), *team.start(now), *self._forget_old()]
+
+    def _forget_old(self) -> list[Effect]:
+        """Of the teams that are over only the newest stay, or they would fill the disk."""
+        over = sorted(
+            (team for team in self._teams.values() if team.asleep), key=lambda team: (team.state.at, team.team)
+        )
+        old = over[: -limits.TEAMS_OVER_MAX]
+        for team in old:
+            del self._teams[team.team]
+        named = frozenset[bytes]().union(*(team.blobs for team in self._teams.values()))
+        return [effect for team in old for effect in self._forget(team, named)]
+
+    @staticmethod
+    def _forget(team: Team, named: frozenset[bytes]) -> list[Effect]:
+        voters = tuple(sorted(team.state.roster.voters))
+        told = Emit(Forgotten(team.team, voters, tuple(sorted(team.blobs - named))))
+        return [Save(SPACE, team.team, None), *team.forget(), told]
 
     def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
         asked = [effect for launch in self._launches.values() if link.up for effect in launch.ask(link.node)]

@@ -11,11 +11,11 @@ import random
 from dataclasses import dataclass
 
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team.coordinator import Coordinator
-from ioa_p2p.team.decisions import open_founding
+from ioa_p2p.team.decisions import open_founding, spaces
 from ioa_p2p.team.election import Election, Role
 from ioa_p2p.team.events import (
     Answer,
@@ -428,6 +428,17 @@ class Team:
         return effects
 
     # -- after the end
+
+    @property
+    def blobs(self) -> frozenset[bytes]:
+        """Hashes of the files that its results name."""
+        outcomes = (row.outcome for row in self.state.tasks.values())
+        return frozenset(blob.hash for outcome in outcomes if outcome for blob in outcome.blobs)
+
+    def forget(self) -> list[Effect]:
+        """Delete every row this member keeps of it."""
+        kept = (*spaces(self.team), self._worker.space)
+        return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
 
     def _sleep(self) -> list[Effect]:
         self.asleep = True

@@ -81,11 +81,11 @@ class Worker:
         self._requester = requester
         self._profile = profile
         self._queue = queue
-        self._space = f"task/{team.hex()}"
+        self.space = f"task/{team.hex()}"
         self._jobs: dict[bytes, Job] = {}
         self._fence = 0
         self._runs: dict[bytes, Run] = {}
-        for key, value in rows(self._space):
+        for key, value in rows(self.space):
             if key == _FENCE:
                 self._fence = codec.decode(value, int)
             elif len(key) == 16:
@@ -132,7 +132,7 @@ class Worker:
         saves: list[Deed] = []
         if row.term > self._fence:
             self._fence = row.term
-            saves.append(Save(self._space, _FENCE, codec.encode(row.term)))
+            saves.append(Save(self.space, _FENCE, codec.encode(row.term)))
         job = Job(spec.attempt, 0, spec)
         return [*saves, self._report(spec, "accepted"), *self._start(now, state, spec, job)]
 
@@ -241,7 +241,7 @@ class Worker:
         """Kept visible, never applied."""
         key = report.task + bytes([report.attempt])
         told = Orphan(self._team, report.task, report.attempt, report.state, report.summary or report.note)
-        return [Save(self._space, key, codec.encode(report)), Emit(told)]
+        return [Save(self.space, key, codec.encode(report)), Emit(told)]
 
     def _beat_of(self, now: Now, spec: TaskSpec, run: Run) -> Report:
         run.reported_at = now.boot
@@ -253,4 +253,4 @@ class Worker:
 
     def _save(self, task: bytes, job: Job) -> Save:
         self._jobs[task] = job
-        return Save(self._space, task, codec.encode(job))
+        return Save(self.space, task, codec.encode(job))

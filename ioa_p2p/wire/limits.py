@@ -227,6 +227,7 @@ QUEUE_PER_REQUESTER_MAX = 32  # accepted tasks not yet done, of one launcher; ov
 QUEUE_MAX = 256  # and of all together
 LAUNCHES_MAX = 64  # open launches of one node; over: UsageError
 TEAMS_OPEN_MAX = 64  # open teams of one node; over: calls are declined
+TEAMS_OVER_MAX = 200  # concluded teams a node remembers, as many as it can tell of; over: the oldest is forgotten
 LINES_KEPT_MAX = 64  # said lines a planner sees
 
 # -- storage ----------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
         "orphan    ababab attempt 1 succeeded too late; kept apart",
         "missing   chart.png: nobody has it",
         "said      meter: It is warm.",
-        "concluded concluded",
+        "ended     concluded",
     ]
     assert node.asked == [("ask", {"goal": "How are my devices?", "timeout_s": 30.0, "detach": False})]
 

@@ -97,6 +97,14 @@ def test_detach_says_when_the_node_is_alone(cli: Cli, monkeypatch: pytest.Monkey
     assert "has not found a mesh yet" in answer.out
 
 
+@pytest.mark.usefixtures("background")
+def test_detach_says_which_agent_did_not_come_up(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_NODE", "lame")
+    answer = cli("up", "--detach")
+    assert answer.code == 0
+    assert "agent 'meter' did not come up: no such file" in answer.out
+
+
 def test_detach_tells_why_the_node_could_not_start(cli: Cli, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NODE", "broken")
     answer = cli("up", "--detach", "--json")

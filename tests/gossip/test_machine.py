@@ -4,11 +4,23 @@ import pytest
 
 from ioa_p2p.effects import Emit, Save, SetTimer
 from ioa_p2p.errors import UsageError
-from ioa_p2p.gossip.commands import CloseChannel, DropBlob, GetBlob, LinkPeer, OpenChannel, Say, SetDecisions, Wake
+from ioa_p2p.gossip.blobs import name_of, read
+from ioa_p2p.gossip.commands import (
+    CloseChannel,
+    DropBlob,
+    ForgetTeam,
+    GetBlob,
+    LinkPeer,
+    OpenChannel,
+    PutBlob,
+    Say,
+    SetDecisions,
+    Wake,
+)
 from ioa_p2p.gossip.events import Refused
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.gossip import Frontier
-from tests.gossip.team import NODES, NOW, TEAM, Member, opened, say, sends
+from ioa_p2p.wire.gossip import Entries, Frontier
+from tests.gossip.team import KEYS, NODES, NOW, TEAM, Member, chain, opened, say, sends
 
 OTHER = b"another team id."
 
@@ -90,3 +102,33 @@ def test_the_decision_logs_head_travels_in_the_frontier() -> None:
 
 def test_dropping_a_blob_that_is_not_there_does_nothing() -> None:
     assert opened(0).do(DropBlob(bytes(32))) == []
+
+
+def test_of_a_forgotten_team_no_line_and_no_file_stays_and_others_are_left_alone() -> None:
+    member = opened(0)
+    member.do(PutBlob(b"theirs"))
+    member.do(PutBlob(b"ours"))
+    for number in range(limits.CHAT_BLOCK_ENTRIES + 1):
+        say(member, b"line %d" % number)
+    member.hear(NODES[1], Entries(chain(KEYS[1], 1)[0]))
+    fork = chain(KEYS[1], 1, b"another ")[0]
+    member.hear(NODES[2], Entries(fork))
+    member.do(OpenChannel(OTHER, tuple(NODES[:3])))
+    member.do(Say(OTHER, "text", b"stays"))
+    member.do(ForgetTeam(TEAM, tuple(NODES[:3]), (name_of(b"theirs"), bytes(32))))
+    assert [space for space in member.disk.spaces("chat") if TEAM.hex() in space] == []
+    assert [team for team, _ in member.disk.scan("chat")] == [OTHER]
+    assert [name for name, _ in member.disk.scan("blobs")] == [name_of(b"ours")]
+    assert len(member.disk.spaces(f"chat/{OTHER.hex()}")) == 1
+    assert read(member.machine._rows, name_of(b"theirs")) is None
+    assert code(member, Say(TEAM, "text", b"")) == "unknown-team"
+    member.do(OpenChannel(TEAM, tuple(NODES[:3])))
+    assert say(member)[0].key == (1).to_bytes(8)
+
+
+def test_a_team_may_be_forgotten_after_its_channel_closed_and_twice() -> None:
+    member = opened(0)
+    say(member)
+    member.do(CloseChannel(TEAM))
+    assert len(member.do(ForgetTeam(TEAM, tuple(NODES[:3]), ()))) == 1
+    assert member.do(ForgetTeam(TEAM, tuple(NODES[:3]), ())) == []

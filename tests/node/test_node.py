@@ -10,7 +10,8 @@ import pytest
 from ioa_p2p.errors import NetError, StorageError, UsageError
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import Node, dialable
+from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
 
 WAIT_S = 60.0
@@ -80,6 +81,23 @@ async def test_a_restarted_asker_still_tells_the_whole_story(mesh: Mesh) -> None
         key: first[key] for key in ("team", "outcome", "answer", "files")
     }
     assert {event["kind"] for event in events} >= {"roster", "phase", "task", "concluded"}
+
+
+async def test_a_team_that_is_over_for_long_leaves_nothing_on_the_disk(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three(mesh)
+    first, _ = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    second, _ = await say(mesh.nodes["asker"], "ask", goal=GOAL, timeout_s=30)
+    await mesh.stop("asker")
+    monkeypatch.setattr(limits, "TEAMS_OVER_MAX", 1)
+    asker = await mesh.start("asker")
+    async with asyncio.timeout(WAIT_S):
+        while any(first["team"] in space for space in asker.storage.spaces()):
+            await asyncio.sleep(0.05)
+    told, _ = await say(asker, "teams")
+    assert [team["team"] for team in told["teams"]] == [second["team"]]
+    assert {space.split("/")[0] for space in asker.storage.spaces() if second["team"] in space} >= {"chat", "decision"}
 
 
 async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
@@ -161,7 +179,7 @@ async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancel
     async with asyncio.timeout(WAIT_S):
         while (await told.get())["kind"] != kind:
             pass
-        await say(asker, "cancel")
+        await say(asker, "cancel", team=asker.stories.all()[-1].team.hex())
         assert (await asking)["outcome"] == "cancelled"
         await asyncio.gather(*asker._pursuits)
     assert asker.teams.teams == {}
@@ -175,6 +193,22 @@ async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh
     wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
     assert set(wrong) == {"peers", "seeds"}
     assert all("add a seed" in hint for hint in wrong.values())
+
+
+def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() -> None:
+    addresses = ("/ip4/192.0.2.7/tcp/4701/p2p/x", "/ip4/127.0.0.1/tcp/4701/p2p/x")
+    assert dialable("0.0.0.0", addresses) == "192.0.2.7"
+    assert dialable("127.0.0.1", addresses) == "127.0.0.1"
+    assert dialable("::", ()) == "::"
+
+
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+    mesh.make("first")
+    mesh.make("second", seeds=("first",))
+    await up(mesh, "first", "second")
+    mesh.nodes["second"].reachable = False
+    told, _ = await say(mesh.nodes["second"], "doctor")
+    assert [check["name"] for check in told["checks"] if not check["ok"]] == []
 
 
 async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:

@@ -1,6 +1,6 @@
 """On PYTHONPATH it puts a make-believe node in place of the real one: lock, socket, `status` and `stop` alone.
 
-FAKE_NODE=ready | alone (never ready) | broken (cannot open) | silent (never opens)
+FAKE_NODE=ready | alone (never ready) | lame (an agent failed) | broken (cannot open) | silent (never opens)
 """
 
 import asyncio
@@ -38,8 +38,9 @@ class Node:
         await self._stopped.wait()
 
     async def status(self, *_: Any) -> dict[str, Any]:
-        ready = os.environ["FAKE_NODE"] == "ready"
-        return {"ready": ready, "pid": os.getpid(), "dht_port": self._config.dht_port}
+        ready = os.environ["FAKE_NODE"] in ("ready", "lame")
+        failed = {"agents_failed": {"meter": "no such file"}} if os.environ["FAKE_NODE"] == "lame" else {}
+        return {"ready": ready, "pid": os.getpid(), "dht_port": self._config.dht_port, **failed}
 
     async def stop(self, *_: Any) -> dict[str, Any]:
         self._stopped.set()
