@@ -272,7 +272,7 @@ class Node:
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
-        asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self.give_up, story, "expired")
+        asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
         pursuit = asyncio.create_task(self._pursue(story, goal_s))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
@@ -289,6 +289,10 @@ class Node:
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
         with suppress(UsageError):
             self.teams_driver.command(CancelTeam(story.team))
+
+    def _end_overtime(self, story: Story) -> None:
+        if story.result is None:
+            self.give_up(story, "expired")
 
     async def _pursue(self, story: Story, goal_s: float) -> None:
         await self.joined()

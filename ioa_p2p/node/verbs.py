@@ -221,8 +221,8 @@ async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         node.teams_driver.command(CancelTeam(team.team, (task,)))
         return {"cancelled": task.hex()}
     team = text(args, "team")
-    if not team:
-        raise UsageError("no-team", "nothing to cancel was named", "name a team or a task")
+    if args.get("team") == "":  # a script's empty variable is no wish to end the newest
+        raise UsageError("no-team", "an empty name names no team", "name a team or a task")
     story = _story(node, team)
     if story.team in node.teams.teams:
         node.teams_driver.command(CancelTeam(story.team))

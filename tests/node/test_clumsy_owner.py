@@ -103,7 +103,7 @@ async def test_null_is_a_missing_argument(mesh: Mesh) -> None:
     assert (await ask(node, "find", {"words": "hello", "skill": None, "limit": None, "timeout_s": 0.01}))["ok"]
 
 
-async def test_a_cancel_that_names_nothing_cancels_nothing(mesh: Mesh) -> None:
+async def test_a_cancel_with_an_empty_name_cancels_nothing(mesh: Mesh) -> None:
     node = await pair(mesh)
     story = node.ask(GOAL, 30)
     assert (await ask(node, "cancel", {"team": ""}))["code"] == "no-team"
