@@ -113,7 +113,6 @@ def failed_launch(event: events.LaunchFailed, seconds: float) -> dict[str, Any]:
     answers = {
         "nobody-fits": f"Nobody who was found will do: {roles}.",
         "too-few": "Too few members signed the roster.",
-        "alone": "Only the asker's own agent fits, and one alone is no team.",
     }
     return {
         "team": event.team.hex(),

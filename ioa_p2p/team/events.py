@@ -178,8 +178,8 @@ class BidHeard:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFailed:
-    """code: "nobody-fits" (no bid for a needed role), "too-few" (members did not sign), "alone" (only the
-    launcher's own agent fits), "too-large" (the roster) or "cancelled". missing: roles."""
+    """code: "nobody-fits" (no bid for a needed role), "too-few" (members did not sign), "too-large" (the
+    roster) or "cancelled". missing: roles."""
 
     team: bytes
     code: str

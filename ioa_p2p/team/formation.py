@@ -127,8 +127,6 @@ class Formation:
         if missing or not any(chosen.values()):
             return self._fail("too-few" if self._journal.silent else "nobody-fits", missing)
         members = self._members(chosen)
-        if len(members) < limits.TEAM_MEMBERS_MIN:
-            return self._fail("alone", missing)
         roster = Roster(
             launch.team, 0, launch.goal, self._key.node, members, self._journal.created,
             self._journal.created + launch.policy.goal_s, launch.policy.caps,

@@ -79,7 +79,7 @@ def test_a_second_process_in_the_same_folder_is_refused(host: MeshNode) -> None:
 
 def test_a_killed_node_comes_back_as_itself(mesh: Mesh, host: MeshNode, guest: MeshNode) -> None:
     host.kill()
-    with pytest.raises(CommandError, match="no node runs here"):
+    with pytest.raises(CommandError, match="no node 'host' runs here"):
         host.ask("status")
     host.start()
     (status,) = ready([host])

@@ -247,8 +247,7 @@ def test_a_launcher_that_died_goes_on_where_it_was() -> None:
     assert {send.to for send in sent(again.tick(later(101)))} == {BOB.node, DEE.node}
 
 
-def test_a_launcher_whose_own_agent_alone_fits_is_told_so() -> None:
+def test_a_launcher_whose_own_agent_alone_fits_founds_a_team_of_one() -> None:
     formation = begun(Launch(TEAM, "count the words", A, (Role("count", (), (candidate(A),)),)))
-    effects = formation.on_bid(NOW, ANN.node, bid(ANN, A))
-    assert formation.over
-    assert effects[-2:] == [Save(SPACE, TEAM, None), Emit(LaunchFailed(TEAM, "alone", ()))]
+    formation.on_bid(NOW, ANN.node, bid(ANN, A))
+    assert formation.founding
