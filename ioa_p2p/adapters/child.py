@@ -89,7 +89,7 @@ class Child:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1):  # it may have closed stdout and live on; `stop` sees to that
                 await self._process.wait()
-                await asyncio.shield(self._listening)
+                await asyncio.wait([self._listening])  # which `stop` may cancel: that is not our cancel
         code = self._process.returncode
         how = "closed its output" if code is None else f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         last = bytes(self._errors).decode("utf-8", "replace").strip()
