@@ -5,7 +5,8 @@
 One table, `rows(space, key, value)`. The schema version stands in `user_version`. The file is held exclusively
 while it is open, so two nodes never write the same votes.
 
-Threads: any one thread at a time. The owner (the node's storage thread) serialises the calls.
+Threads: a lock lets one call in at a time, so a reader never sees half a group: the node commits on a thread of its
+own and reads on its loop.
 Source: https://sqlite.org/wal.html, https://sqlite.org/rescode.html
 """
 
@@ -15,6 +16,7 @@ import itertools
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +49,7 @@ class SqliteStorage:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
         with _storage_errors(path):
             _refuse_strangers(path)
             _create(path)
@@ -57,7 +60,7 @@ class SqliteStorage:
         last = {(save.space, save.key): save.value for save in saves}
         if not last:
             return
-        with _storage_errors(self._path), _transaction(connection):
+        with self._lock, _storage_errors(self._path), _transaction(connection):
             connection.executemany(_DELETE, [row for row, value in last.items() if value is None])
             connection.executemany(_PUT, [(*row, value) for row, value in last.items() if value is not None])
 
@@ -81,19 +84,19 @@ class SqliteStorage:
 
     def drop(self, space: str) -> None:
         connection = self._live()
-        with _storage_errors(self._path), _transaction(connection):
+        with self._lock, _storage_errors(self._path), _transaction(connection):
             connection.execute("DELETE FROM rows WHERE space = ?", (space,))
 
     def close(self) -> None:
         """Move the WAL into the file and let go of it. Idempotent."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            with _storage_errors(self._path):
+            with self._lock, _storage_errors(self._path):
                 connection.close()
 
     def _read(self, query: str, *values: str | bytes) -> list[Any]:
         connection = self._live()
-        with _storage_errors(self._path):
+        with self._lock, _storage_errors(self._path):
             return connection.execute(query, values).fetchall()
 
     def _live(self) -> sqlite3.Connection:

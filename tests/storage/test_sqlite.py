@@ -200,3 +200,19 @@ def test_every_group_is_synced_and_logged_ahead(path: Path) -> None:
     }
     assert pragmas == {"journal_mode": "wal", "synchronous": 2}
     storage.close()
+
+
+def test_a_reader_on_another_thread_never_sees_half_a_group(path: Path) -> None:
+    storage = SqliteStorage(path)
+
+    def write() -> None:
+        for number in range(200):
+            value = number.to_bytes(2)
+            storage.commit([Save("s", bytes([row]), value) for row in range(8)])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        assert len({value for _, value in storage.scan("s")}) <= 1
+    writer.join(10)
+    storage.close()
