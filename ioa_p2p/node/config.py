@@ -71,15 +71,12 @@ class Config:
     link_host: str = "127.0.0.1"
     link_port: int = 0
     seeds: tuple[Seed, ...] = ()
-    lan: bool = False
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
     may_coordinate: bool = True
     rank: int = 100
-    links_max: int = 64
-    records_max: int = 10_000
-    tasks_max: int = 256
-    tasks_per_requester_max: int = 32
+    tasks_max: int = limits.QUEUE_MAX
+    tasks_per_requester_max: int = limits.QUEUE_PER_REQUESTER_MAX
     agents: Mapping[str, AgentConfig] = field(default_factory=dict[str, AgentConfig])
     origins: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -311,7 +308,6 @@ SETTINGS: tuple[Setting, ...] = (
         _list_of(parse_seed, "seeds, each key@host:port", limits.SEEDS_MAX),
         "nodes to ask first, each key@host:port as `ioa-p2p id` prints it",
     ),
-    Setting("lan", "lan", _FLAG, "look for nodes on the local network by itself"),
     Setting(
         "allow",
         "allow",
@@ -327,8 +323,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("dht.port", "dht_port", _PORT, "UDP port of the DHT; 0 = any free one"),
     Setting("link.host", "link_host", _ADDRESS, "address links bind; 127.0.0.1 = this machine only"),
     Setting("link.port", "link_port", _PORT, "TCP port of links; 0 = any free one"),
-    Setting("limits.links_max", "links_max", _whole(2, 1_024), "neighbours linked at the same time"),
-    Setting("limits.records_max", "records_max", _whole(100, 1_000_000), "records kept for others"),
     Setting("limits.tasks_max", "tasks_max", _whole(1, 10_000), "tasks waiting or running here; more are told busy"),
     Setting(
         "limits.tasks_per_requester_max",

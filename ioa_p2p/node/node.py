@@ -50,6 +50,7 @@ from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
 from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
@@ -185,6 +186,7 @@ class Node:
             lambda: allowed,
             PROFILES[profile],
             timing.PROFILES[profile],
+            Queue(self.config.tasks_max, self.config.tasks_per_requester_max),
         )
         driver = partial(Driver, committer=self.committer, clock=clock.now)
         self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)

@@ -70,10 +70,12 @@ class Teams:
         allowed: Callable[[], frozenset[bytes]],
         profile: Profile = LAN,
         timing: Timing = LAN_TIMING,
+        queue: Queue | None = None,
     ) -> None:
-        """allowed: the nodes whose calls and invitations we answer, as of now; nobody by default."""
+        """allowed: the nodes whose calls and invitations we answer, as of now; nobody by default. queue: how much
+        work is taken on."""
         self._key = key
-        self._ground = Ground(key, network, rows, rng, profile, timing, Queue())
+        self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue())
         self._guest = Guest(key, network, rows, allowed)
         self._launches: dict[bytes, Formation] = {}
         self._teams: dict[bytes, Team] = {}

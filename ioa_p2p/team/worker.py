@@ -45,15 +45,16 @@ class Job(Message, frozen=True):
 
 
 class Queue:
-    """How much this node has taken on, all teams together."""
+    """How much this node has taken on, all teams together, and how much it may: in all, and of one requester."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = limits.QUEUE_MAX, most_each: int = limits.QUEUE_PER_REQUESTER_MAX) -> None:
+        self._most, self._most_each = most, most_each
         self._taken: dict[bytes, int] = {}
 
     def take(self, requester: bytes) -> bool:
         """Room for one more? False is BUSY."""
         mine = self._taken.get(requester, 0)
-        if mine >= limits.QUEUE_PER_REQUESTER_MAX or sum(self._taken.values()) >= limits.QUEUE_MAX:
+        if mine >= self._most_each or sum(self._taken.values()) >= self._most:
             return False
         self._taken[requester] = mine + 1
         return True

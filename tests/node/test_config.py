@@ -69,7 +69,7 @@ def test_a_misspelt_variable_or_flag_is_refused_the_same_way(home: Home) -> None
         ('[dht]\nhost = "example.org"', "dht.host"),
         ("[link]\nhost = 5", "link.host"),
         ('profile = "fast"', "profile"),
-        ('lan = "yes"', "lan"),
+        ('may_coordinate = "yes"', "may_coordinate"),
         ('mesh = ""', "mesh"),
         (f'mesh = "{"m" * 65}"', "mesh"),
         ('seeds = "x"', "seeds"),
@@ -141,10 +141,10 @@ def test_a_seed_without_host_or_port_is_refused(place: str) -> None:
 
 
 def test_checked_flags_are_given_back_as_toml_values() -> None:
-    assert check_flags({"dht.port": "7", "allow": f"{TEXT},", "lan": "true"}) == {
+    assert check_flags({"dht.port": "7", "allow": f"{TEXT},", "may_coordinate": "true"}) == {
         "dht.port": 7,
         "allow": [TEXT],
-        "lan": True,
+        "may_coordinate": True,
     }
     with pytest.raises(UsageError, match=r"dht\.port"):
         check_flags({"dht.port": "seven"})
@@ -171,3 +171,9 @@ def test_a_value_of_a_wrong_type_is_refused_with_a_way_out(home: Home, key: str)
         with pytest.raises(UsageError) as fault:
             load(written(home, f"{key} = {value}"), {}, {})
         assert fault.value.hint
+
+
+def test_every_setting_is_read_by_some_part_of_the_node() -> None:
+    package = Path(__file__).parents[2] / "ioa_p2p"
+    readers = "".join(file.read_text() for file in package.rglob("*.py") if file.name != "config.py")
+    assert [one.key for one in SETTINGS if f"config.{one.field}" not in readers] == []

@@ -269,3 +269,8 @@ def test_what_was_taken_on_counts_after_a_restart_too() -> None:
     queue = Queue()
     worker(disk(*((bytes([n]) * 16, Job(1, 1, spec(n))) for n in range(limits.QUEUE_PER_REQUESTER_MAX))), queue=queue)
     assert not queue.take(ANN.node)
+
+
+def test_the_owner_says_how_much_work_is_taken_on() -> None:
+    queue = Queue(3, 2)
+    assert [queue.take(one) for one in (b"a", b"a", b"a", b"b", b"b")] == [True, True, False, True, False]
