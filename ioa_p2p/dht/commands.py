@@ -20,7 +20,8 @@ class Publish:
     """Publish an agent, or its change. Answered by Published or Queued, and kept alive by re-issues until Withdraw.
 
     addresses: multiaddr texts of the node's link. endpoint: `ip:port` of its DHT, or empty for what peers see.
-    features: what the node speaks. cells: nearest centroids of an index model, if any. ttl: seconds.
+    features: what the node speaks. ttl: seconds. With an index model, `index_model` names it, `cells` are its
+    centroids nearest to the card, `sketch` (64 B) is the card's embedding made small; else all three are empty.
     """
 
     card: Card
@@ -29,6 +30,8 @@ class Publish:
     features: tuple[str, ...] = ()
     cells: tuple[int, ...] = ()
     ttl: int = limits.TTL_S_DEFAULT
+    sketch: bytes = b""
+    index_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

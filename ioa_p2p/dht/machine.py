@@ -25,12 +25,13 @@ from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
+from ioa_p2p.dht.pointers import PointerSearch
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
 from ioa_p2p.dht.records import Gate, item_of
-from ioa_p2p.dht.search import Means, PointerSearch, RecordSearch, Search
+from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send

@@ -173,7 +173,7 @@ class Publisher:
         self._seqs[name] = agent.seq
         record = self._record(now, agent)
         agent.record = self._item(Kind.RECORD, record)
-        agent.pointers = [] if agent.gone else [self._pointer(record, key) for key in agent.keys]
+        agent.pointers = [] if agent.gone else [self._pointer(record, key, agent.order.sketch) for key in agent.keys]
 
     def _record(self, now: Now, agent: Agent) -> AgentRecord:
         order, card = agent.order, agent.order.card
@@ -190,12 +190,12 @@ class Publisher:
                 endpoint=order.endpoint or self._seen_endpoint(),
                 skills=tuple(skill.name for skill in card.skills[: limits.RECORD_SKILLS_MAX]),
                 features=order.features[: limits.FEATURES_MAX],
-                index_model="",
+                index_model=order.index_model,
                 card=agent.card,
             )
         )
 
-    def _pointer(self, record: AgentRecord, key: str) -> Item:
+    def _pointer(self, record: AgentRecord, key: str, sketch: bytes) -> Item:
         host, _, port = record.endpoint.rpartition(":")
         pointer = Pointer(
             node=record.node,
@@ -205,7 +205,7 @@ class Publisher:
             ttl=record.ttl,
             index=ids.index_key(key),
             depth=0,
-            sketch=b"",
+            sketch=sketch,
             endpoint=pack_endpoint(host.strip("[]"), int(port)) if host else b"",
         )
         return self._item(Kind.POINTER, pointer)
