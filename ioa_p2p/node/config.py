@@ -73,6 +73,10 @@ class Config:
     seeds: tuple[Seed, ...] = ()
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
+    relay: bool = True
+    relay_reservations_max: int = limits.RELAY_RESERVATIONS_MAX
+    relay_bytes_max: int = limits.RELAY_CIRCUIT_BYTES_MAX
+    relay_s_max: int = limits.RELAY_CIRCUIT_S_MAX
     may_coordinate: bool = True
     rank: int = 100
     tasks_max: int = limits.QUEUE_MAX
@@ -315,6 +319,7 @@ SETTINGS: tuple[Setting, ...] = (
         "node ids that may give this node tasks; nobody else may",
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),
+    Setting("relay", "relay", _FLAG, "pass links on to nodes that strangers cannot reach; it sees only sealed bytes"),
     Setting("may_coordinate", "may_coordinate", _FLAG, "this node is willing to lead teams"),
     Setting(
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
@@ -330,4 +335,17 @@ SETTINGS: tuple[Setting, ...] = (
         _whole(1, 10_000),
         "the same, of one requester",
     ),
+    Setting(
+        "limits.relay_reservations_max",
+        "relay_reservations_max",
+        _whole(1, 1_024),
+        "nodes that may be reached through this one; more are told to ask another",
+    ),
+    Setting(
+        "limits.relay_bytes_max",
+        "relay_bytes_max",
+        _whole(1024 * 1024, (1 << 32) - 1),
+        "bytes that one relayed link may use before it must be dialled anew",
+    ),
+    Setting("limits.relay_s_max", "relay_s_max", _whole(60, 7 * 86_400), "likewise, seconds"),
 )
