@@ -1,4 +1,4 @@
-"""Computers that are none: Linux network namespaces with addresses of their own, for the demo and for tests. Needs root.
+"""Hosts that are Linux network namespaces with addresses of their own, for the demo and for tests. Needs root.
 
     with Hosts() as hosts:
         hosts.net("outside", "11.0.0.0/24")                    a switch
@@ -20,7 +20,7 @@ import subprocess
 from collections.abc import Sequence
 
 NAT = """
-table ip masquerade {
+table ip door {
     chain out {
         type nat hook postrouting priority srcnat;
         oifname "out" masquerade

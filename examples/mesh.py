@@ -75,8 +75,8 @@ class MeshNode:
         """`ioa-p2p up` as a child of ours. wrapper: words before it, which must end as that process."""
         with open(self.home / "output", "ab") as output:
             self.process = subprocess.Popen(
-                [*self.place, *wrapper, *COMMAND, "up", "--quiet"], cwd=ROOT, env=self.environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                [*self.place, *wrapper, *COMMAND, "up", "--quiet"], cwd=ROOT, env=self.environment,
+                start_new_session=True, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             )  # fmt: skip
 
     def kill(self) -> None:
