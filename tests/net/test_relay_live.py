@@ -156,7 +156,7 @@ async def test_py_libp2ps_own_client_gets_a_place_here_and_reaches_others_by_it(
 
     await _as_foreigner(act)
     assert [up.via for up in b.inbox.ups(node_of(99))] == [r.node]
-    assert r.links.counters["relay-reservations"] == 2
+    assert r.links.counters["relay-reservations"] >= 2
     assert r.links.counters["relay-circuits"] == 1
 
 
