@@ -8,15 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.hosts import Hosts, HostsError, lacking
+from examples.hosts import Hosts, HostsError
 from examples.mesh import ROOT, Mesh, MeshNode, ready, wait_until
+from tests.namespaces import needs_hosts
 
 HELLO = str(ROOT / "examples" / "hello" / "hello.toml")
 OUTSIDE = {"birch": "11.0.0.2", "rowan": "11.0.0.3"}
 AT_HOME = {"ada": ("11.0.0.4", "10.1.0"), "bob": ("11.0.0.5", "10.2.0")}
 WAIT_S = 60.0
 
-pytestmark = pytest.mark.skipif(bool(lacking(nat=True)), reason=f"no network namespaces here: {lacking(nat=True)}")
+pytestmark = needs_hosts
 
 
 @pytest.fixture(scope="module")
