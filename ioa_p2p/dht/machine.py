@@ -31,6 +31,7 @@ from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
 from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.dht.tokens import Tokens
@@ -64,7 +65,8 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
+        density = Density(key.node, self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)
@@ -110,10 +112,10 @@ class DhtMachine:
                 self._publisher.publish(now, command)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
-            case commands.SearchRecord(request, node, agent):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
-            case commands.SearchPointers(request, text):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
+            case commands.SearchRecord(request, node, agent, thorough):
+                self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
+            case commands.SearchPointers(request, text, thorough):
+                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
@@ -215,8 +217,8 @@ class DhtMachine:
             self._searches += 1
             self._waiting.popleft()(now)
 
-    def _search_record(self, request: int, key: bytes, now: Now) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request)).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request), thorough=thorough).start(now)
 
     def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
         record = search.item.body if search.item is not None else None
@@ -225,8 +227,8 @@ class DhtMachine:
         found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
         self._emit_found(now, found)
 
-    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
+    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
 
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
         pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
