@@ -91,7 +91,7 @@ STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
@@ -247,3 +247,8 @@ ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Ov
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+
+# -- popular keys and search by sketch --------------------------------------------------------------
+POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
+POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
+POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
