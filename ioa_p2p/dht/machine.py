@@ -63,7 +63,7 @@ class DhtMachine:
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
-        self._store = Store(self._clone)
+        self._store = Store(self._clone, rng)
         self._gate = Gate(network, self._store, check)
         density = Density(key.node, self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)

@@ -91,7 +91,7 @@ STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
@@ -253,3 +253,8 @@ DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia pa
 DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
 DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
 DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+
+# -- popular keys and search by sketch --------------------------------------------------------------
+POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
+POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
+POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
