@@ -96,5 +96,22 @@ class NeighbourDown:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """Our own addresses changed: a Refresh, and every agent is issued anew with these. addresses, endpoint: as in
+    Publish."""
+
+    addresses: tuple[str, ...]
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Is this node there now? Ask it before you offer an agent of it. Answered by Probed."""
+
+    request: int
+    contact: Contact
+
+
+@dataclass(frozen=True, slots=True)
 class Refresh:
     """We woke up or changed networks: blame nobody for silence, look around and publish again at once."""

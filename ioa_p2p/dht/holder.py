@@ -51,7 +51,7 @@ class Holder:
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
-        return Pong(ping.id, client, self._tokens.give(now, peer), seen)
+        return Pong(ping.id, client, self._tokens.give(now, peer), seen, max(0, int(now.wall)))
 
     def found(self, now: Now, peer: Contact, find: FindNode | FindRecord | FindPointers, client: bool) -> Found:
         """A record is given alone: who has it needs to be sent no further."""

@@ -43,8 +43,9 @@ class Joining:
 
     def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
         """Raises UsageError('too-many-seeds')."""
-        if len({seed.key for seed in seeds} | self._seeds.keys()) > limits.DHT_SEEDS_MAX:
+        if len({seed.key for seed in seeds}) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
+        self._make_room({seed.key for seed in seeds})
         for contact in seeds:
             if contact.key != self._means.peers.own:
                 seed = self._seeds[contact.key] = Seed(contact)
@@ -53,10 +54,11 @@ class Joining:
         self._settle(now)
 
     def refresh(self, now: Now) -> None:
-        """Try all seeds at once and look around."""
+        """Try all seeds at once, look around, and let all who know us hear where we are now."""
         for seed in self._seeds.values():
             self._ping(now, seed.contact, None)
         self._recall(now)
+        self._means.peers.announce(now)
         self.search(now)
 
     def search(self, now: Now) -> None:
@@ -94,6 +96,12 @@ class Joining:
             seed.wait_s = min(2 * seed.wait_s, limits.DHT_SEED_RETRY_S[1])
             self._recall(now)
         self._settle(now)
+
+    def _make_room(self, new: set[bytes]) -> None:
+        """Seeds of older lists stay as long as there is room; the silent ones go first."""
+        old = sorted((seed for key, seed in self._seeds.items() if key not in new), key=lambda seed: seed.heard)
+        for seed in old[: max(0, len(old) + len(new) - limits.DHT_SEEDS_MAX)]:
+            del self._seeds[seed.contact.key]
 
     def _recall(self, now: Now, peers: tuple[Contact, ...] = ()) -> None:
         """Ask those we once knew, again and again while nobody answers: we may have been off the air."""

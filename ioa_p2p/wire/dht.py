@@ -19,7 +19,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.ids import node_from_text, node_text
-from ioa_p2p.wire.records import Hash, Sequence
+from ioa_p2p.wire.records import Hash, Sequence, Wall
 
 _CONTACT_SIZES = (38, 50)  # key, IPv4 or IPv6 address, port
 
@@ -110,10 +110,11 @@ class Ping(Rpc, frozen=True, tag=1):
 
 
 class Pong(Rpc, frozen=True, tag=2):
-    """token: for later Stores. seen: the asker's endpoint as it looks from here."""
+    """token: for later Stores. seen: the asker's endpoint as we see it. wall: the time we have, 0 if untold."""
 
     token: Token
     seen: PackedEndpoint
+    wall: Wall = 0
 
 
 class FindNode(Rpc, frozen=True, tag=3):

@@ -258,3 +258,18 @@ DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over
 POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
 POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
 POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+
+# -- staying in the mesh ----------------------------------------------------------------------------
+REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
+REQUEST_BUDGET_ADDRESS = (4_000, 1_000)  # and of one address: twenty busy nodes behind one home router
+REQUEST_SENDERS_MAX = 4_096  # of each kind counted; over: the longest idle is forgotten
+DIGEST_BUDGET = (2_000, 100)  # frames one neighbour may have checked: two full digests at once
+DIGEST_JOIN_MAX = 100  # entries told on connect, records first: a newcomer is soon of use, the rest comes by and by
+DIGEST_NEWS_S = 0.5  # changes of where agents are, told to neighbours together
+WALL_S_MIN = 1_767_225_600  # 2026 began: a clock before it was never set
+CLOCK_VOICES_MAX = 64  # peers whose time counts; over: the longest unheard goes
+CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 30 s
+CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
+REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
+REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out

@@ -112,7 +112,7 @@ def alice() -> Driven:
 
 
 def test_a_start_sets_the_one_timer_and_nothing_else(alice: Driven):
-    assert alice.started == [SetTimer(TIMER, NOW.boot + limits.DHT_SAVE_PEERS_S)]
+    assert alice.started == [SetTimer(TIMER, NOW.boot + limits.CLOCK_WATCH_S)]
 
 
 def test_a_join_pings_the_seeds_as_a_client(alice: Driven):
@@ -149,7 +149,7 @@ def test_a_silent_seed_is_tried_for_ever_ever_less_often(alice: Driven):
 
 def test_a_ping_is_answered_with_a_token_and_what_we_see(alice: Driven):
     effects = alice.hear(BOBS, Ping(7, True))
-    assert effects == [Send(BOBS, Pong(7, False, effects[0].message.token, HOME))]
+    assert effects == [Send(BOBS, Pong(7, False, effects[0].message.token, HOME, int(NOW.wall)))]
 
 
 def test_a_stranger_that_is_no_client_is_pinged_back_and_then_in_the_table(alice: Driven):

@@ -67,7 +67,7 @@ UNSIGNED: tuple[Any, ...] = (
     HELLO,
     link.Hello(link.VERSION, NETWORK, 0),
     dht.Ping(1, False),
-    dht.Pong(1, False, TOKEN, dht.pack_endpoint("127.0.0.1", 4001)),
+    dht.Pong(1, False, TOKEN, dht.pack_endpoint("127.0.0.1", 4001), 1_800_000_000),
     dht.FindNode(2, True, PLACE),
     dht.FindRecord(3, False, PLACE),
     dht.FindPointers(4, False, PLACE, CURSOR, bytes(range(64))),
