@@ -9,7 +9,8 @@ from ioa_p2p.wire.records import Card
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+    """Enter the mesh and stay in it. seeds: all of them, tried for ever; one that a later Join does not name is let go.
+    peers: more contacts, tried once."""
 
     seeds: tuple[Contact, ...] = ()
     peers: tuple[Contact, ...] = ()

@@ -45,13 +45,19 @@ class Joining:
         """Raises UsageError('too-many-seeds')."""
         if len({seed.key for seed in seeds}) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
-        self._make_room({seed.key for seed in seeds})
+        known, self._seeds = self._seeds, {}
         for contact in seeds:
             if contact.key != self._means.peers.own:
-                seed = self._seeds[contact.key] = Seed(contact)
-                self._try(seed, now)
+                self._seeds[contact.key] = self._kept(known, contact) or Seed(contact)
+        for seed in [seed for key, seed in self._seeds.items() if known.get(key) is not seed]:
+            self._try(seed, now)
         self._recall(now, peers)
         self._settle(now)
+
+    @property
+    def heard(self) -> frozenset[bytes]:
+        """The seeds that answered when last asked."""
+        return frozenset(key for key, seed in self._seeds.items() if seed.heard)
 
     def refresh(self, now: Now) -> None:
         """Try all seeds at once, look around, and let all who know us hear where we are now."""
@@ -97,18 +103,17 @@ class Joining:
             self._recall(now)
         self._settle(now)
 
-    def _make_room(self, new: set[bytes]) -> None:
-        """Seeds of older lists stay as long as there is room; the silent ones go first."""
-        old = sorted((seed for key, seed in self._seeds.items() if key not in new), key=lambda seed: seed.heard)
-        for seed in old[: max(0, len(old) + len(new) - limits.DHT_SEEDS_MAX)]:
-            del self._seeds[seed.contact.key]
-
     def _recall(self, now: Now, peers: tuple[Contact, ...] = ()) -> None:
         """Ask those we once knew, again and again while nobody answers: we may have been off the air."""
         known = () if self._means.peers.table.good else self._means.peers.remembered
         for contact in dict.fromkeys((*peers, *known)):
             if contact.key not in self._seeds and contact.key != self._means.peers.own:
                 self._ping(now, contact, None)
+
+    def _kept(self, known: dict[bytes, Seed], contact: Contact) -> Seed | None:
+        """What we know of a seed that is named again at the same place."""
+        seed = known.get(contact.key)
+        return seed if seed is not None and seed.contact == contact else None
 
     def _try(self, seed: Seed, now: Now) -> None:
         """Ping it, unless it was heard of late anyway."""

@@ -171,6 +171,11 @@ class DhtMachine:
         return [entry.contact for entry in self._peers.table if not entry.misses]
 
     @property
+    def seeds_heard(self) -> frozenset[bytes]:
+        """Keys of the seeds that answered when last asked."""
+        return self._joining.heard
+
+    @property
     def held(self) -> list[Item]:
         """All records and pointers held here, own ones included. Some may be past their time: see `alive`."""
         return [held.item for held in self._store]
