@@ -247,3 +247,11 @@ ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Ov
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+
+# -- the local directory (storage/catalogue.py) -----------------------------------------------------
+CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, then strangers' oldest, then others'
+CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
+CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
+CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
+CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
