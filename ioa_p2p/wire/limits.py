@@ -273,3 +273,11 @@ CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of th
 REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
 REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
 CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
+
+# -- the local directory (storage/catalogue.py) -----------------------------------------------------
+CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, then strangers' oldest, then others'
+CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
+CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
+CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
+CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
