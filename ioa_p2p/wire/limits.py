@@ -15,10 +15,10 @@ POINTER_BODY_BYTES_MAX = 192  # a datagram answer holds at least four
 NESTING_MAX = 16  # containers within containers; people's JSON stays below ten. Deeper: PeerError
 
 # -- records ----------------------------------------------------------------------------------------
-# A record holds ten names of 64 B, or four addresses of 160 B, not both in full: the body bound decides.
-RECORD_ADDRESSES_MAX = 4  # two families, one relay, one to spare
+# A record holds ten names of 64 B, or four addresses of 192 B, not both in full: the body bound decides.
+RECORD_ADDRESSES_MAX = 4  # two of our own, two through relays
 RECORD_SKILLS_MAX = 10  # the card holds the others
-ADDRESS_BYTES_MAX = 160  # a relay address with two peer ids and a DNS name
+ADDRESS_BYTES_MAX = 192  # an IPv6 relay address with two peer ids
 ENDPOINT_TEXT_BYTES_MAX = 64  # a full IPv6 address with scope and port
 ENDPOINT_BYTES_MAX = 18  # 16 of IPv6, 2 of port
 FEATURES_MAX = 16  # what one major version may add
@@ -133,8 +133,7 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
-LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading; more than that: cut
-LINK_WINDOW_STEP_BYTES = 256 * 1024  # credit is given in steps of this size: each is an encrypted frame
+LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading, topped up by quarters. Over: cut
 LINK_SOCKETS_INBOUND_MAX = 256  # accepted sockets. Over: the oldest without a link is closed, else the newcomer
 LINK_BARE_S = 12.0  # an accepted connection without a link may stay so long. Over: closed
 LINK_STREAMS_MAX = 32  # of one connection: its link, identify, ping. Over: closed
@@ -281,3 +280,15 @@ CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; 
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
 CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
+
+# -- relaying (links through a third peer) ----------------------------------------------------------
+RELAY_RESERVATIONS_MAX = 32  # nodes we let be reached through us. Over: refused, they ask another neighbour
+RELAY_RESERVATIONS_PER_HOST_MAX = 8  # of these, at one IP address: keys are free
+RELAY_RESERVATION_S = 600  # a place not renewed is free again; renewed at half of it
+RELAY_CIRCUITS_MAX = 64  # links passed on at a time. Over: refused
+RELAY_WINDOW_BYTES = 256 * 1024  # what may come ahead of passing it on: 64 circuits that stall hold 64 MiB at most
+RELAY_CIRCUITS_PER_PEER_MAX = 16  # of these, with one node at either end
+RELAY_CIRCUIT_BYTES_MAX = 256 * 1024 * 1024  # some hours of talk, or a few large files. Over: cut, and dialled anew
+RELAY_CIRCUIT_S_MAX = 4 * 3600  # likewise
+RELAY_MESSAGE_BYTES_MAX = 4 * 1024  # circuit relay v2's own messages: an id, a status, some addresses
+LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer's next address
