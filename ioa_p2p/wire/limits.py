@@ -247,3 +247,14 @@ ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Ov
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+
+# -- finding agents (node/) -------------------------------------------------------------------------
+PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
+FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
+FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
+FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
+FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
+FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
+FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
+FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
