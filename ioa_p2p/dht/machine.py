@@ -222,7 +222,7 @@ class DhtMachine:
         RecordSearch(self._means, key, partial(self._record_found, request, tried)).start(now)
 
     def _fetch_record(self, request: int, node: bytes, key: bytes, endpoint: bytes, now: Now) -> None:
-        """endpoint: of a proven pointer, so one that bytes can be sent to; no stranger sends us into our own network."""
+        """endpoint: of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own network."""
         contact = wire.Contact(node, *wire.unpack_endpoint(endpoint)) if endpoint else None
         if contact is None or node == self._peers.own or not self._is_outside(contact):
             self._search_record(request, key, now)
