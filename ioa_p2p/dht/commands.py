@@ -43,11 +43,15 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class SearchRecord:
-    """The newest record of one agent. Answered by RecordFound."""
+    """The newest record of one agent. Answered by RecordFound.
+
+    thorough: for what feeds an assignment: over more disjoint paths, and every holder is heard.
+    """
 
     request: int
     node: bytes
     agent: str
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,14 @@ class FetchRecord:
 
 @dataclass(frozen=True, slots=True)
 class SearchPointers:
-    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound."""
+    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
+
+    thorough: as in SearchRecord.
+    """
 
     request: int
     key: str
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)

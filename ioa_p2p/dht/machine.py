@@ -32,6 +32,7 @@ from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
 from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.dht.tokens import Tokens
@@ -65,7 +66,8 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
+        density = Density(key.node, self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)
@@ -111,12 +113,12 @@ class DhtMachine:
                 self._publisher.publish(now, command)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
-            case commands.SearchRecord(request, node, agent):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
+            case commands.SearchRecord(request, node, agent, thorough):
+                self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
             case commands.FetchRecord(request, node, agent, endpoint):
                 self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
-            case commands.SearchPointers(request, text):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
+            case commands.SearchPointers(request, text, thorough):
+                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
@@ -218,14 +220,14 @@ class DhtMachine:
             self._searches += 1
             self._waiting.popleft()(now)
 
-    def _search_record(self, request: int, key: bytes, now: Now, tried: int = 0) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request, tried)).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now, tried: int = 0) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request, tried), thorough=thorough).start(now)
 
     def _fetch_record(self, request: int, node: bytes, key: bytes, endpoint: bytes, now: Now) -> None:
         """endpoint: of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own network."""
         contact = wire.Contact(node, *wire.unpack_endpoint(endpoint)) if endpoint else None
         if contact is None or node == self._peers.own or not self._is_outside(contact):
-            self._search_record(request, key, now)
+            self._search_record(request, key, False, now)
         else:
             DirectRecord(self._means, key, partial(self._record_fetched, request, key)).start(now, contact)
 
@@ -235,7 +237,7 @@ class DhtMachine:
 
     def _record_fetched(self, request: int, key: bytes, now: Now, item: Item | None) -> None:
         if item is None:
-            self._search_record(request, key, now, tried=1)
+            self._search_record(request, key, False, now, tried=1)
         else:
             self._tell_record(now, request, item, 1, 1, direct=True)
 
@@ -250,8 +252,8 @@ class DhtMachine:
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
         self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
 
-    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
+    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
 
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
         pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))

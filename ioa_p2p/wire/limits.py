@@ -54,7 +54,7 @@ BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is 
 DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
 DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
 DHT_ALPHA = 3  # requests of one lookup under way at once
-DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
+DHT_SHORTLIST = 6 * DHT_K  # candidates a path keeps, as many as a lookup may ask; over: the farthest is forgotten
 DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
 DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
@@ -247,6 +247,12 @@ ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Ov
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+
+# -- disjoint paths and regions of the DHT ----------------------------------------------------------
+DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
+DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
+DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
+DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
 
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
