@@ -56,6 +56,19 @@ class SearchRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """The newest record of one agent from its own node at `endpoint` (packed, as in a pointer), else from holders.
+
+    Answered by RecordFound.
+    """
+
+    request: int
+    node: bytes
+    agent: str
+    endpoint: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SearchPointers:
     """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
 

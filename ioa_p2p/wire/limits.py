@@ -292,3 +292,14 @@ RELAY_CIRCUIT_BYTES_MAX = 256 * 1024 * 1024  # some hours of talk, or a few larg
 RELAY_CIRCUIT_S_MAX = 4 * 3600  # likewise
 RELAY_MESSAGE_BYTES_MAX = 4 * 1024  # circuit relay v2's own messages: an id, a status, some addresses
 LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer's next address
+
+# -- finding agents (node/) -------------------------------------------------------------------------
+PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
+FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
+FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
+FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
+FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
+FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
+FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
+FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
