@@ -9,6 +9,7 @@ the kademlia package's KBucket, one for each bit of distance; its `last_updated`
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
@@ -26,12 +27,17 @@ class Entry(KademliaNode):
     long_id: int
 
     def __init__(self, contact: Contact, heard_s: float) -> None:
-        super().__init__(ids.dht_id(contact.key), contact.host, contact.port)  # pyright: ignore[reportUnknownMemberType]
+        self.id, self.long_id, self.packed, self.subnet = _described(contact)  # all that its base would set
         self.contact = contact
-        self.packed = pack_contact(contact)
-        self.subnet = subnet(contact.host)
         self.heard_s = heard_s
         self.misses = 0
+
+
+@lru_cache(maxsize=limits.PLACES_CACHED)
+def _described(contact: Contact) -> tuple[bytes, int, bytes, bytes | None]:
+    """DHT id, place, packed form, subnet: made once for a peer that comes and goes."""
+    id_ = ids.dht_id(contact.key)
+    return id_, position(contact.key), pack_contact(contact), subnet(contact.host)
 
 
 class Table:
@@ -169,7 +175,7 @@ class Table:
         return True
 
     def _allowed(self, entry: Entry, bucket: Any) -> bool:
-        if entry.subnet is None:
+        if entry.subnet is None or not self._subnets[entry.subnet]:
             return True
         here = sum(other.subnet == entry.subnet for other in bucket.get_nodes())
         return here < limits.DHT_SUBNET_BUCKET_MAX and self._subnets[entry.subnet] < limits.DHT_SUBNET_TABLE_MAX

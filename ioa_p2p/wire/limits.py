@@ -253,3 +253,4 @@ DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia pa
 DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
 DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
 DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
