@@ -65,8 +65,9 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone)
         self._gate = Gate(network, self._store, check)
-        density = Density(key.node, self._peers.table)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
+        self._means = Means(
+            self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, Density(self._peers.table)
+        )
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)

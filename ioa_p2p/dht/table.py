@@ -50,6 +50,7 @@ class Table:
         self._entries: dict[int, Entry] = {}
         self._subnets: Counter[bytes] = Counter()
         self._suspects: set[int] = set()
+        self._reach: int | None = None  # None: the table has changed
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -118,6 +119,26 @@ class Table:
                 break
         return found
 
+    def around(self, target: int, count: int) -> list[Entry]:
+        """Whom to name to a stranger who looks for `target`, nearest first: the closest. Where those are crowded into
+        half of where they should be, only half of them, and others evenly from all around: else ids made to be
+        closest would hide all honest ones from whoever asks."""
+        found = self.closest(target, count)
+        if len(found) < count or 2 * (found[-1].long_id ^ target) * self._k >= self.reach * count:
+            return found
+        rest = self.closest(target, 2 * limits.DHT_REGION_MAX)[count // 2 :]
+        rest = [entry for entry in rest if entry.long_id ^ target <= self.reach]
+        wanted = count - count // 2
+        return found[: count // 2] + [rest[number * len(rest) // wanted] for number in range(wanted)]
+
+    @property
+    def reach(self) -> int:
+        """How far from us the k-th nearest is: how dense the mesh is. 0 if fewer are known."""
+        if self._reach is None:
+            nearest = self.closest(self._own, self._k)
+            self._reach = nearest[-1].long_id ^ self._own if len(nearest) == self._k else 0
+        return self._reach
+
     def rank(self, target: int) -> int:
         """How many good peers are nearer to `target` than we are."""
         own = self._own ^ target
@@ -170,6 +191,7 @@ class Table:
         if not bucket.add_node(entry):
             return False
         self._entries[entry.long_id] = entry
+        self._reach = None
         if entry.subnet:
             self._subnets[entry.subnet] += 1
         return True
@@ -185,6 +207,7 @@ class Table:
         bucket = self._bucket(entry.long_id)
         del bucket.nodes[entry.id]
         del self._entries[entry.long_id]
+        self._reach = None
         self._suspects.discard(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] -= 1

@@ -5,7 +5,7 @@
 
 Lighter than `world.World`: no disk, no trace, no crashes. A table holds what a node that has joined long ago knows:
 all of the nearest, and of each farther bucket k chosen by chance. Every node has a public address in a subnet of its
-own, unless `hosts` says otherwise.
+own.
 """
 
 import heapq
@@ -57,20 +57,21 @@ class Places:
 
 
 class Crowd:
-    """size: nodes at numbers 0.. of `mesh.node_key`. hosts: their addresses. make: a liar for a contact, or None."""
+    """size: nodes at numbers 0.. of `mesh.node_key`. liars(contact): what stands there instead of a machine, or None.
+    known: more contacts that are in tables, all of them liars."""
 
     def __init__(
         self,
         seed: int,
         size: int,
-        hosts: Callable[[int], str] = public_host,
         liars: Callable[[Contact], Machine | None] = lambda contact: None,
         known: Iterable[Contact] = (),
     ) -> None:
         self.dice = random.Random(seed)
         self.keys = [node_key(number) for number in range(size)]
-        self.contacts = [Contact(key.node, hosts(number), 4_001) for number, key in enumerate(self.keys)]
-        self.places = Places([*self.contacts, *known])
+        self.contacts = [Contact(key.node, public_host(number), 4_001) for number, key in enumerate(self.keys)]
+        self._there = {*self.contacts, *known}
+        self.places = Places(self._there)
         self.sent = 0
         self.time_s = 0.0
         self._seed = seed
@@ -98,11 +99,14 @@ class Crowd:
         """The event that answers `make(request)`, within virtual `wait_s`."""
         request = next(self._requests)
         end_s = self.time_s + wait_s
-        self._carry_out(contact, self.node(contact).handle_command(self.now, make(request)))
+        self.command(contact, make(request))
         while (contact, request) not in self._answers:
             assert self.time_s <= end_s, f"no answer within {wait_s} s"
             self._step()
         return self._answers.pop((contact, request))
+
+    def command(self, contact: Contact, command: Any) -> None:
+        self._carry_out(contact, self.node(contact).handle_command(self.now, command))
 
     def run(self, seconds: float) -> None:
         end_s = self.time_s + seconds
@@ -150,7 +154,7 @@ class Crowd:
         self._later(self.dice.uniform(*DELAY_S), lambda: self._deliver(source, target, message))
 
     def _deliver(self, source: Contact, target: Contact, message: Any) -> None:
-        if target not in self._numbers and target not in self._nodes:
+        if target not in self._there:
             return
         try:
             effects = self.node(target).handle_message(self.now, source, message)
