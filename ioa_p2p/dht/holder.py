@@ -104,7 +104,7 @@ class Holder:
 
     def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)
-        closest = self._peers.table.closest(space.at(key), count + 1)
+        closest = self._peers.table.around(space.at(key), count + 1)
         return tuple([entry.packed for entry in closest if entry.contact.key != peer.key][:count])
 
 

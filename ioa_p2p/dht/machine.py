@@ -73,7 +73,7 @@ class DhtMachine:
         self._clones = Clones(key.node, boot, self._clone)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
-        density = Density(key.node, self._peers.table)
+        density = Density(self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)

@@ -46,7 +46,7 @@ def parse_seed(text: str) -> Contact:
     return Contact(node_from_text(key), host.strip("[]"), int(port))
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def pack_endpoint(host: str, port: int) -> bytes:
     """6 B (IPv4) or 18 B (IPv6). Raises UsageError('not-an-address') for a name."""
     try:
@@ -55,7 +55,7 @@ def pack_endpoint(host: str, port: int) -> bytes:
         raise UsageError("not-an-address", f"not a literal IP address and port: {host!r} {port}") from None
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
     """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
     if len(packed) not in (6, 18):

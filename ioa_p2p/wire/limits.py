@@ -303,3 +303,4 @@ FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; lik
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
 FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
 FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
