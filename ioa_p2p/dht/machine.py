@@ -21,16 +21,18 @@ from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.holder import Holder
+from ioa_p2p.dht.index import is_cell_key
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.pointers import PointerSearch
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
+from ioa_p2p.dht.reading import Reading
 from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.dht.tokens import Tokens
@@ -39,7 +41,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Pointer
+from ioa_p2p.wire.records import AgentRecord
 
 TIMER = "dht"
 
@@ -64,7 +66,8 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone, rng)
         self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
+        density = Density(key.node, self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
         self._joining = Joining(self._means, rng, self._filled)
@@ -110,10 +113,10 @@ class DhtMachine:
                 self._publisher.publish(now, command)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
-            case commands.SearchRecord(request, node, agent):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
-            case commands.SearchPointers(request, text):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
+            case commands.SearchRecord(request, node, agent, thorough):
+                self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
+            case commands.SearchPointers():
+                self._search(now, partial(self._search_pointers, command))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
@@ -215,8 +218,8 @@ class DhtMachine:
             self._searches += 1
             self._waiting.popleft()(now)
 
-    def _search_record(self, request: int, key: bytes, now: Now) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request)).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request), thorough=thorough).start(now)
 
     def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
         record = search.item.body if search.item is not None else None
@@ -225,12 +228,22 @@ class DhtMachine:
         found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
         self._emit_found(now, found)
 
-    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
+    def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
+        Reading(
+            self._means,
+            self._rng,
+            ids.index_key(command.key),
+            partial(self._pointers_found, command.request),
+            sketch=command.sketch if is_cell_key(command.key) else b"",
+            wanted=command.wanted,
+            thorough=command.thorough,
+        ).start(now)
 
-    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
-        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
+    def _pointers_found(self, request: int, now: Now, reading: Reading) -> None:
+        picked = reading.harvest.pick(reading.wanted)
+        pointers, holders = tuple(pointer for pointer, _ in picked), tuple(count for _, count in picked)
+        cost = (reading.rpcs, reading.size_bytes)
+        found = events.PointersFound(request, pointers, reading.asked, reading.answered, holders, *cost)
         self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
@@ -306,8 +319,3 @@ def _own_item(frame: bytes) -> Item:
         return item_of(frame)
     except PeerError as fault:
         raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
-
-
-def _pointers_at(text: str) -> bytes:
-    """The DHT key of an index key text at depth 0."""
-    return ids.pointer_key(ids.index_key(text), 0, b"")

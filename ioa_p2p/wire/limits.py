@@ -25,6 +25,8 @@ FEATURES_MAX = 16  # what one major version may add
 FEATURE_BYTES_MAX = 24  # a word, not a text
 INDEX_MODEL_BYTES_MAX = 32  # name and version of the index model
 SKETCH_BYTES = 64  # an int8 sketch; a pointer must fit 192 B
+SKETCH_PRODUCT_MAX = SKETCH_BYTES * 128 * 128  # of any two sketches, in either direction
+SHARD_DEPTHS = (0, 4, 8)  # bits; where a crowded key's pointers go too: 16 times as many holders each
 SHARD_BITS_MAX = 8  # 256 shards hold a key of more publishers than a mesh of this size has
 OWNER_CERT_BYTES_MAX = 140  # two keys' worth of rights, dates and a signature
 CARD_BYTES_MAX = 16 * 1024  # one link frame with room; a larger card is not fetched
@@ -54,7 +56,7 @@ BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is 
 DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
 DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
 DHT_ALPHA = 3  # requests of one lookup under way at once
-DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
+DHT_SHORTLIST = 6 * DHT_K  # candidates a path keeps, as many as a lookup may ask; over: the farthest is forgotten
 DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
 DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
@@ -94,8 +96,6 @@ STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private 
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
-POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
-POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
 DHT_PASS_ON_S = 2.0  # newcomers of so long are seen to together
 DHT_KEEPERS = 3  # of the holders of an item see to its copies: one may be silent
 DHT_KEEP_MAX = 1_024  # items one node sees to at a time, besides its own; over: a random part
@@ -248,7 +248,19 @@ ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: 
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
 
+# -- disjoint paths and regions of the DHT ----------------------------------------------------------
+DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
+DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
+DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
+DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+
 # -- popular keys and search by sketch --------------------------------------------------------------
 POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
 POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
 POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
+POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
+POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
+POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
+POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
