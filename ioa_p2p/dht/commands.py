@@ -104,9 +104,10 @@ class PutFrame:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourUp:
-    """A link to `node` stands: exchange digests with it."""
+    """A link to `node` stands: exchange digests with it. boot: the id of its start, as its hello said."""
 
     node: bytes
+    boot: int = 0
 
 
 @dataclass(frozen=True, slots=True)

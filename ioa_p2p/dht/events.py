@@ -117,7 +117,10 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class CloneAlarm:
-    """Two different frames claim one seq, or an older start of a node spoke after a newer one."""
+    """Two nodes use one key: two different frames claim one seq, or an older start of a node spoke after a newer one.
+
+    Without an agent, seq is the older start, to which there is a link.
+    """
 
     node: bytes
     agent: str

@@ -71,7 +71,7 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone, rng)
         self._gate = Gate(network, self._store, check, self._kept)
-        self._clones = Clones(key.node, boot, self._clone)
+        self._clones = Clones(key.node, boot, self._alarm)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
         density = Density(self._peers.table)
@@ -149,7 +149,8 @@ class DhtMachine:
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
-            case commands.NeighbourUp(node):
+            case commands.NeighbourUp(node, boot):
+                self._clones.linked(node, boot)
                 self._neighbours.up(now, node)
             case commands.NeighbourDown(node):
                 self._neighbours.down(node)
@@ -333,7 +334,10 @@ class DhtMachine:
         self._peers.missed(contact)
 
     def _clone(self, item: Item) -> None:
-        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+        self._alarm(item.body.node, item.body.agent, item.body.seq)
+
+    def _alarm(self, node: bytes, agent: str, number: int) -> None:
+        self._out.append(Emit(events.CloneAlarm(node, agent, number)))
 
     def _kept(self, now: Now, old: Held | None, new: Item) -> None:
         """A frame of somebody else was newly kept."""

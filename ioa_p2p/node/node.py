@@ -61,6 +61,7 @@ PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and ano
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
+LAST_BOOT = ("node", b"boot")
 RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
@@ -119,6 +120,7 @@ class Node:
         self._stack.callback(self.storage.close)
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
+        self.boot = self._count_start()
         await self._start_agents()
         try:
             await self._open_net()
@@ -127,6 +129,13 @@ class Node:
             hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
+
+    def _count_start(self) -> int:
+        """This start's id: unix ms, but larger than the last one's even if the clock went back."""
+        boot = max(int(self.started * 1_000), int.from_bytes(self.storage.get(*LAST_BOOT) or b"") + 1)
+        with suppress(StorageError):  # a full disk keeps nobody from starting
+            self.storage.commit([Save(*LAST_BOOT, boot.to_bytes(8))])
+        return boot
 
     async def _start_agents(self) -> None:
         tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
@@ -243,11 +252,6 @@ class Node:
     # -- what others may ask of the node
 
     @property
-    def boot(self) -> int:
-        """This start's boot id: unix ms."""
-        return int(self.started * 1_000)
-
-    @property
     def rows(self) -> Rows:
         return lambda space: list(self.storage.scan(space))
 
@@ -335,9 +339,12 @@ class Node:
                 self.publish_news.set()
                 log.info("publishing %s waits: %s", agent, reason)
             case dht_events.CloneAlarm(node, agent, seq):
-                self._alarm(
-                    f"two different records of {agent}@{ids.node_short(node)} claim number {seq}: a cloned key?"
-                )
+                what = f"records of its agent {agent} up to number {seq}" if agent else f"a link of its start {seq}"
+                self._alarm(f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")
+            case dht_events.ClockDoubted(offset_s):
+                self._alarm(f"our clock is {offset_s:+.0f} s from our peers: nothing is published until it is set")
+            case dht_events.ClockTrusted():
+                log.info("our clock agrees with our peers' again; publishing anew")
             case _:
                 pass
 

@@ -75,6 +75,7 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
         "degraded": str(node.health) if node.health else "",
         "alarms": node.alarms,
+        "clock_offset_s": node.dht.clock_offset_s,
         "counters": counters(node),
     }
 

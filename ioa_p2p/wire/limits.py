@@ -72,7 +72,7 @@ DHT_SLOW_S = (0.1, 0.2, 1.0)  # least, first and most patience before a peer fre
 DHT_MISSES_MAX = 3  # then a peer leaves the table
 DHT_SUSPECTS_MAX = 1_024  # peers remembered as slow; over: the oldest is forgotten
 DHT_SUSPECT_S = 60  # how long one is left out of lookups
-DHT_CONTACTED_MAX = 1_024  # peers we wrote to, remembered until we are proven reachable; over: the oldest goes
+DHT_CONTACTED_MAX = 1_024  # peers we wrote to, who prove nothing of our reach; over: the oldest goes
 DHT_CONTACTED_S = 600  # a home router forgets a mapping well before
 DHT_DIAL_BACK_S = 10  # between requests to be dialled back, and between those granted
 DHT_JUMP_S = 5.0  # a timer this late means that we slept: nobody is blamed for silence
@@ -271,6 +271,7 @@ CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 3
 CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
 REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
 REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+BOOTS_MAX = 4_096  # nodes whose newest start is remembered; over: the longest unheard goes
 CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
 
 # -- the local directory (storage/catalogue.py) -----------------------------------------------------
