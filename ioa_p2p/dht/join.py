@@ -60,10 +60,11 @@ class Joining:
         return frozenset(key for key, seed in self._seeds.items() if seed.heard)
 
     def refresh(self, now: Now) -> None:
-        """Try all seeds at once and look around."""
+        """Try all seeds at once, look around, and let all who know us hear where we are now."""
         for seed in self._seeds.values():
             self._ping(now, seed.contact, None)
         self._recall(now)
+        self._means.peers.announce(now)
         self.search(now)
 
     def search(self, now: Now) -> None:
