@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """republish(): publish all agents again, at the addresses of now. link_port: TCP port of our links."""
+    """addresses(): where our links are dialled, as of now. on_move(): the node is told too. link_port: of our links."""
 
     def __init__(
         self,
@@ -46,7 +46,8 @@ class Access:
         datagrams: Datagrams,
         link_port: int,
         neighbourhood: Neighbourhood,
-        republish: Callable[[], None],
+        addresses: Callable[[], tuple[str, ...]],
+        on_move: Callable[[], None],
     ) -> None:
         assert isinstance(dht.machine, DhtMachine)
         self._machine = dht.machine
@@ -57,7 +58,8 @@ class Access:
         self._datagrams = datagrams
         self._link_port = link_port
         self._neighbourhood = neighbourhood
-        self._republish = republish
+        self._addresses = addresses
+        self._on_move = on_move
         self.seeds = Seeds(own, self._join, lambda: self._machine.seeds_heard)
         self._dns = DnsSeeds(())
         self._lan: Lan | None = None
@@ -145,9 +147,9 @@ class Access:
 
     def _moved(self, why: str) -> None:
         log.info("%s: looking for the mesh anew", why)
-        self._dht.command(commands.Refresh())
-        self._republish()
+        self._dht.command(commands.Moved(self._addresses()))
         self._neighbourhood.redial()
+        self._on_move()
         self.seeds.wake()
         if self._lan is not None:
             self._do(self._lan.reopen())

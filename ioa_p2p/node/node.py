@@ -201,7 +201,7 @@ class Node:
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
             self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
-            self._publish_all,
+            lambda: self.links.addresses[: limits.RECORD_ADDRESSES_MAX], self._offer,
         )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
         self.offers = Offers(self.key.node, self.agents, self.config)
@@ -228,7 +228,8 @@ class Node:
         self._stack.callback(self.neighbourhood.close)
 
     def _join(self) -> None:
-        self._publish_all()
+        for name in self.agents.cards:
+            self.publish(name)
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
 
@@ -263,10 +264,6 @@ class Node:
         card = self.agents.cards[agent]
         addresses = self.links.addresses[: limits.RECORD_ADDRESSES_MAX]
         self.dht_driver.command(dht_commands.Publish(card, addresses, "", FEATURES, (), self.config.ttl_s))
-
-    def _publish_all(self) -> None:
-        for name in self.agents.cards:
-            self.publish(name)
 
     def new_search(self, on_hit: Callable[[Hit], None] = lambda _: None) -> Search:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
