@@ -12,7 +12,6 @@ import asyncio
 import ipaddress
 import logging
 import random
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -33,8 +32,9 @@ from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
 from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.node import clock
+from ioa_p2p.node.access import Access
 from ioa_p2p.node.blobs import Blobs
-from ioa_p2p.node.config import Config, Seed
+from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Hit, Search
 from ioa_p2p.node.goals import Goals
@@ -62,7 +62,6 @@ JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined w
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
 LAST_BOOT = ("node", b"boot")
-RESOLVE_S = 60.0  # how often seeds that are names are looked up again
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
@@ -185,17 +184,17 @@ class Node:
         self.switch = Switch(Boxes(self.key, self.network), datagrams, links)
         self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
         self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
-        allowed = frozenset({self.key.node, *self.config.allow})
         profile = self.config.profile
+        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max)
         self.teams = Teams(
             self.key,
             self.network,
             self.rows,
             random.Random(),
-            lambda: allowed,
+            lambda: frozenset({self.key.node, *self.config.allow}),
             PROFILES[profile],
             timing.PROFILES[profile],
-            Queue(self.config.tasks_max, self.config.tasks_per_requester_max),
+            self.queue,
         )
         driver = partial(Driver, committer=self.committer, clock=clock.now)
         self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)
@@ -208,6 +207,11 @@ class Node:
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
+        link_port = self.config.link_port or self.datagrams.endpoint.port
+        self.access = Access(
+            self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
+            lambda: self.links.addresses[: limits.RECORD_ADDRESSES_MAX], self._offer,
+        )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
@@ -217,10 +221,9 @@ class Node:
         )  # fmt: skip
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
-        leaders = frozenset(self.config.allow)
         self.goals = Goals(
             self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.links.addresses),
-            lambda: leaders,
+            lambda: frozenset(self.config.allow),
         )  # fmt: skip
 
     def _start_machines(self) -> None:
@@ -236,18 +239,17 @@ class Node:
     def _join(self) -> None:
         for name in self.agents.cards:
             self.publish(name)
-        resolving = asyncio.create_task(self._keep_seeds())
-        self._stack.callback(resolving.cancel)
+        self._stack.push_async_callback(self.access.aclose)
+        self.access.open()
 
-    async def _keep_seeds(self) -> None:
-        """Join by all seeds; names are looked up again now and then, for addresses change."""
-        known: tuple[Contact, ...] | None = None
-        while True:
-            contacts = tuple([one for seed in self.config.seeds for one in await _resolve(seed)])
-            if contacts != known:
-                self.dht_driver.command(dht_commands.Join(contacts))
-                known = contacts
-            await asyncio.sleep(RESOLVE_S)
+    def reload(self, read: Config) -> None:
+        """Take over what may change while we run; what may not is told, and counts from the next start."""
+        self.config, waiting = reloaded(self.config, read)
+        self.queue.resize(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.access.follow(self.config)
+        log.info("read the configuration again")
+        if waiting:
+            log.warning("changed in the configuration, but counts only from the next start: %s", ", ".join(waiting))
 
     # -- what others may ask of the node
 
@@ -381,13 +383,3 @@ def dialable(host: str, addresses: Sequence[str]) -> str:
     if not ipaddress.ip_address(host).is_unspecified:
         return host
     return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
-
-
-async def _resolve(seed: Seed) -> list[Contact]:
-    """The seed's contacts: its literal address, or what its name resolves to now."""
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(seed.host, seed.port, type=socket.SOCK_DGRAM)
-    except OSError as fault:
-        log.warning("seed %s: %s", seed.host, fault)
-        return []
-    return [Contact(seed.node, str(address[0]), int(address[1])) for *_, address in found]

@@ -142,7 +142,7 @@ LINK_DIALS_MAX = 16  # at a time; others wait
 LINK_CLOSE_S = 5.0  # closing never takes longer; flushing is one second of it
 # -- node and its local control ---------------------------------------------------------------------
 MESH_NAME_BYTES_MAX = 64  # a name people type
-SEEDS_MAX = 64  # every seed is asked at start and again for ever
+SEEDS_MAX = 16  # in a configuration: half of what the DHT tries, for others name seeds too. Over: UsageError
 ALLOW_MAX = 1_024  # longer lists need grants, not a list
 CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
 CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
@@ -311,3 +311,18 @@ POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a 
 POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
 POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
 POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
+
+# -- first contacts ---------------------------------------------------------------------------------
+SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError
+SEED_LIST_MAX = DHT_SEEDS_MAX  # a node tries no more. Over: PeerError
+SEED_LIST_FILE_BYTES_MAX = 64 * 1024  # the longest list is 11 KB, twice that in hex. Larger: refused unread
+SEED_LIST_S_MAX = 400 * 86_400  # a year and a month to renew it: an abandoned mesh's list must end some day
+SEED_LIST_KEYS_MAX = 8  # signers a node believes: who signs now, who follows, a few to spare. Over: UsageError
+PATH_CHARS_MAX = 4_096  # no file system takes more. Over: UsageError
+DNS_WAIT_S = 10.0  # one name, all its tries; a resolver that is silent for longer will not answer
+DNS_RECORDS_MAX = DHT_SEEDS_MAX  # TXT records read of one name; the rest is left out and counted
+DNS_NAMES_MAX = 8  # a few organisations that run seeds. Over: UsageError
+LAN_PEERS_MAX = 64  # nodes of one LAN remembered; over: the one heard of first is forgotten
+LAN_SEEDS_MAX = 8  # of them tried as seeds and linked for being near; the DHT finds the others
+LAN_ADDRESSES_MAX = 4  # of one announcement; the rest is left out
+LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come within a second

@@ -58,6 +58,11 @@ class Mesh:
         allowed = tuple(self.key(other).node for other in others)
         self._configs[name] = replace(self._configs[name], allow=allowed)
 
+    def change(self, name: str, **settings: Any) -> Config:
+        """Other values of its settings, from the next start."""
+        self._configs[name] = replace(self._configs[name], **settings)
+        return self._configs[name]
+
     def key(self, name: str) -> NodeKey:
         return NodeKey(self._configs[name].home.read_key())
 
