@@ -253,5 +253,5 @@ CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, the
 CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
 CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
-CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint

@@ -367,7 +367,12 @@ def test_nobody_fills_it_with_one_key(catalogue: Catalogue) -> None:
     assert catalogue.get(node(2), "charts", WALL + 99) is not None
 
 
-def test_words_that_many_agents_hold_are_left_out_beside_telling_ones(
+def best(catalogue: Catalogue, words: list[str], limit: int) -> list[tuple[str, float]]:
+    found = catalogue.search(words, None, "", limit, WALL + 1)
+    return [(match.known.record.agent, match.lexical) for match in found]
+
+
+def test_words_that_many_agents_hold_count_only_if_the_others_find_too_few(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CATALOGUE_COMMON_RECORDS", 3)
@@ -378,7 +383,8 @@ def test_words_that_many_agents_hold_are_left_out_beside_telling_ones(
         tell(catalogue, agent)
     catalogue.close()
     catalogue = Catalogue(path)
-    assert names(find(catalogue, "rare server")) == ["agent-2"]
+    assert best(catalogue, ["rare", "server"], 1) == best(catalogue, ["rare"], 1)
+    assert [name for name, _ in best(catalogue, ["rare", "server"], 2)] == ["agent-2", "agent-4"]
     assert len(find(catalogue, "server")) == 5
     catalogue.close()
 
