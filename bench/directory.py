@@ -61,7 +61,7 @@ def measure(size: Size, dice: random.Random) -> Figures:
         catalogue = Catalogue(path)
         began = time.perf_counter()
         fill(catalogue, [entry.card for entry in corpus.entries], size.records, dice)
-        say(f"{len(corpus.entries)} descriptions as {len(catalogue)} agents in {time.perf_counter() - began:.1f} s")
+        say(f"{len(corpus.entries)} descriptions as {catalogue.count} agents in {time.perf_counter() - began:.1f} s")
         figures = asked(catalogue, texts, dice)
         catalogue.close()
         figures["file_mb"] = path.stat().st_size / 1024**2

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.errors import PeerError
+from ioa_p2p.errors import PeerError, StorageError
 from ioa_p2p.storage.database import create, storage_error, storage_errors, transaction
 from ioa_p2p.storage.schema import connect, open_writer
 from ioa_p2p.storage.terms import expression, keys_of, sayable, text_of
@@ -65,7 +65,7 @@ class Catalogue:
     """The directory in `path`, made (mode 0600) if it is not there.
 
     Raises StorageError, here and everywhere: 'damaged' (also: not a directory of this version), 'disk-full',
-    'read-only', 'locked', 'unreadable'. A write that failed left nothing behind.
+    'read-only', 'locked', 'unreadable', 'closed'. A write that failed left nothing behind.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Catalogue:
         self._records_max = records_max
         self._bytes_max = bytes_max
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
-        self._now_wall = 0.0
+        self._now_wall: float | None = None
         self._puts = 0
         self._touched: set[int] = set()
         self._changed: set[int] = set()
@@ -90,13 +90,16 @@ class Catalogue:
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
             self._common = self._count_common()
             self._connections = stack.pop_all()
+        self._open = True
 
     def close(self) -> None:
         """Idempotent; waits for who writes or reads now."""
         with self._write_lock, self._read_lock:
+            self._open = False
             self._connections.close()
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """Rows, gone ones included."""
         with self._reading() as db:
             return db.execute("SELECT count(*) FROM agents").fetchone()[0]
@@ -107,6 +110,7 @@ class Catalogue:
     def batch(self) -> Generator[None]:
         """Writes within are one transaction, brought to the bounds at its end. May stand within another batch."""
         with self._write_lock, storage_errors(self._path):
+            self._check_open()
             if self._writer.in_transaction:
                 yield
                 return
@@ -206,7 +210,8 @@ class Catalogue:
 
     def _settle(self) -> None:
         """Down to the bounds: first what is past its time, then strangers' oldest heard."""
-        self._remove("until <= ? OR heard > ?", self._now_wall, self._now_wall + limits.CLOCK_SKEW_S)
+        if self._now_wall is not None:
+            self._remove("until <= ? OR heard > ?", self._now_wall, self._now_wall + limits.CLOCK_SKEW_S)
         count, size = self._writer.execute("SELECT count(*), total(size) FROM agents").fetchone()
         spare = list[int]()
         rows = self._writer.execute("SELECT id, size FROM agents ORDER BY trust, heard, id")
@@ -341,11 +346,16 @@ class Catalogue:
     def _reading(self) -> Generator[sqlite3.Connection]:
         """One moment of the directory, whatever is written meanwhile."""
         with self._read_lock, storage_errors(self._path):
+            self._check_open()
             self._reader.execute("BEGIN")
             try:
                 yield self._reader
             finally:
                 self._reader.execute("ROLLBACK")
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise StorageError("closed", f"{self._path} is closed")
 
 
 def _record(frame: bytes) -> AgentRecord:
