@@ -58,6 +58,22 @@ class CardFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """A record of somebody else's was proven: stored here, or read on the way. frame: its signed bytes."""
+
+    record: AgentRecord
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CardHeard:
+    """A card was fetched. card: its encoded bytes, which `hash` names."""
+
+    hash: bytes
+    card: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class FramePut:
     """holders: found and given the frame; confirmed: have it."""
 

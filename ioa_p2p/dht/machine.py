@@ -70,7 +70,7 @@ class DhtMachine:
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone, rng)
-        self._gate = Gate(network, self._store, check, self._kept)
+        self._gate = Gate(network, self._store, check, self._kept, partial(self._proven, key.node))
         self._clones = Clones(key.node, boot, self._alarm)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
@@ -332,6 +332,10 @@ class DhtMachine:
 
     def _missed(self, contact: wire.Contact) -> None:
         self._peers.missed(contact)
+
+    def _proven(self, own: bytes, item: Item) -> None:
+        if isinstance(item.body, AgentRecord) and item.body.node != own:
+            self._out.append(Emit(events.Heard(item.body, item.raw)))
 
     def _clone(self, item: Item) -> None:
         self._alarm(item.body.node, item.body.agent, item.body.seq)

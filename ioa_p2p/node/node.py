@@ -39,6 +39,7 @@ from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Hit, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.jobs import Jobs
+from ioa_p2p.node.keeping import Keeping
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
@@ -52,7 +53,7 @@ from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
-from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
 from ioa_p2p.wire.records import AgentRecord, Card
@@ -206,6 +207,7 @@ class Node:
 
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
+        self.keeping = Keeping(self.config.home.directory, self._standing, self._alarm)
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
@@ -227,6 +229,8 @@ class Node:
         )  # fmt: skip
 
     def _start_machines(self) -> None:
+        self.keeping.start(self.key.node, self.agents.cards)
+        self._stack.push_async_callback(self.keeping.aclose)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
@@ -311,6 +315,17 @@ class Node:
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
 
+    def _keep_own(self, agent: str) -> None:
+        """Our own agents stand in the directory too."""
+        for item in self.dht.held:
+            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self.key.node, agent):
+                self.keeping.heard(item.body, item.raw)
+                self.keeping.card(item.body.card, codec.encode(self.agents.cards[agent]))
+
+    def _standing(self, node: bytes, agent: str) -> int:
+        """How late an agent makes room for others in the directory."""
+        return (node == self.key.node) + (node in self.config.allow)
+
     def _offer(self) -> None:
         """Tell the team machine which of our agents may be called, and how busy they are."""
         self.teams_driver.command(self.offers.offer(self.links.addresses, self.jobs.load))
@@ -330,8 +345,13 @@ class Node:
                 self.reachable = reachable
                 self.ready.set()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
+            case dht_events.Heard(record, frame):
+                self.keeping.heard(record, frame)
+            case dht_events.CardHeard(card_hash, card):
+                self.keeping.card(card_hash, card)
             case dht_events.Published(agent, _, confirmed, holders, _, cut):
                 self.published[agent] = event
+                self._keep_own(agent)
                 self.publish_news.set()
                 log.info(
                     "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)

@@ -279,7 +279,10 @@ CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, the
 CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
 CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
-CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
+CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 
 # -- relaying (links through a third peer) ----------------------------------------------------------
