@@ -29,9 +29,9 @@ from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
-from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
+from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock
+from ioa_p2p.node import clock, relays
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
@@ -41,6 +41,7 @@ from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
 from ioa_p2p.node.story import Stories, Story
@@ -175,9 +176,13 @@ class Node:
     def _links(self, port: int) -> Links:
         from ioa_p2p.net.libp2p import Libp2pLinks  # only here: tests over memory need no libp2p
 
-        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, FEATURES)
-        link_port = self.config.link_port or port
-        return Libp2pLinks(self.key.seed, hello, random.Random(), self.config.link_host, link_port)
+        config = self.config
+        terms = RelayTerms(config.relay_reservations_max, config.relay_bytes_max, config.relay_s_max)
+        features = (*FEATURES, relays.FEATURE) if config.relay else FEATURES
+        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, features)
+        link_port = config.link_port or port
+        relay = terms if config.relay else None
+        return Libp2pLinks(self.key.seed, hello, random.Random(), config.link_host, link_port, relay)
 
     def _build(self, datagrams: Datagrams, links: Links) -> None:
         """Machines, their drivers, and everything that listens to them."""
@@ -203,6 +208,7 @@ class Node:
         self.teams_driver = driver(self.teams, send=self.switch.send_teams, emit=self._on_teams)
         self.switch.plug(self.dht_driver, self.gossip_driver, self.teams_driver)
         self.switch.on_link.append(self._on_link)
+        self.switch.on_relay.append(self._on_relay)
         self._build_services()
 
     def _build_services(self) -> None:
@@ -212,7 +218,11 @@ class Node:
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
             self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
-            lambda: self.links.addresses[: limits.RECORD_ADDRESSES_MAX], self._offer,
+            lambda: self.addresses, self._offer,
+        )  # fmt: skip
+        self.relays = Relays(
+            self.links, self.neighbourhood.up, lambda: self.ready.is_set() and self.dht.is_client,
+            lambda node: any(contact.key == node for contact in self.dht.contacts), self._on_address_change,
         )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
         self.offers = Offers(self.key.node, self.agents, self.config)
@@ -224,7 +234,7 @@ class Node:
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
         self.goals = Goals(
-            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.links.addresses),
+            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.addresses),
             lambda: frozenset(self.config.allow),
         )  # fmt: skip
 
@@ -239,6 +249,8 @@ class Node:
             driver.start()
         self.neighbourhood.start()
         self._stack.callback(self.neighbourhood.close)
+        self.relays.start()
+        self._stack.callback(self.relays.close)
 
     def _join(self) -> None:
         for name in self.agents.cards:
@@ -258,6 +270,12 @@ class Node:
     # -- what others may ask of the node
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
+        relayed = self.relays.addresses
+        return (*self.links.addresses[: limits.RECORD_ADDRESSES_MAX - len(relayed)], *relayed)
+
+    @property
     def rows(self) -> Rows:
         return lambda space: list(self.storage.scan(space))
 
@@ -270,8 +288,7 @@ class Node:
     def publish(self, agent: str) -> None:
         """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
         card = self.agents.cards[agent]
-        addresses = self.links.addresses[: limits.RECORD_ADDRESSES_MAX]
-        self.dht_driver.command(dht_commands.Publish(card, addresses, "", FEATURES, (), self.config.ttl_s))
+        self.dht_driver.command(dht_commands.Publish(card, self.addresses, "", FEATURES, (), self.config.ttl_s))
 
     def new_search(self, on_hit: Callable[[Hit], None] = lambda _: None) -> Search:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
@@ -328,14 +345,26 @@ class Node:
 
     def _offer(self) -> None:
         """Tell the team machine which of our agents may be called, and how busy they are."""
-        self.teams_driver.command(self.offers.offer(self.links.addresses, self.jobs.load))
+        self.teams_driver.command(self.offers.offer(self.addresses, self.jobs.load))
 
     # -- events
 
     def _on_link(self, event: LinkUp | LinkDown) -> None:
         self.neighbourhood.on_link(event)
+        self.relays.choose()
         word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
         log.debug("link to %s is %s", ids.node_short(event.peer), word)
+
+    def _on_relay(self, event: RelayUp | RelayDown) -> None:
+        word = "passes links on to us" if isinstance(event, RelayUp) else f"does not relay for us ({event.reason})"
+        log.info("%s %s", ids.node_short(event.peer), word)
+        self.relays.on_event(event)
+
+    def _on_address_change(self) -> None:
+        """Whoever looks us up, or calls us into a team, must get the new addresses."""
+        for name in self.agents.cards:
+            self.publish(name)
+        self._offer()
 
     def _on_dht(self, event: Any) -> None:
         if self.directory.on_event(event):
