@@ -20,15 +20,16 @@ class Publish:
     """Publish an agent, or its change. Answered by Published or Queued, and kept alive by re-issues until Withdraw.
 
     addresses: multiaddr texts of the node's link. endpoint: `ip:port` of its DHT, or empty for what peers see.
-    features: what the node speaks. ttl: seconds. With an index model, `index_model` names it, `cells` are its
-    centroids nearest to the card, `sketch` (64 B) is the card's embedding made small; else all three are empty.
+    features: what the node speaks. ttl: seconds. With an index model, `index_model` names it, `cells` are the index
+    key texts of its centroids nearest to the card, `sketch` (64 B) is the card's embedding made small; else all
+    three are empty.
     """
 
     card: Card
     addresses: tuple[str, ...] = ()
     endpoint: str = ""
     features: tuple[str, ...] = ()
-    cells: tuple[int, ...] = ()
+    cells: tuple[str, ...] = ()
     ttl: int = limits.TTL_S_DEFAULT
     sketch: bytes = b""
     index_model: str = ""

@@ -12,12 +12,12 @@ from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.words import words
 
 
-def index_keys(card: Card, cells: Sequence[int] = ()) -> tuple[list[str], list[str]]:
+def index_keys(card: Card, cells: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """(kept, cut) index key texts, most useful first, each once.
 
-    cells: numbers of the nearest centroids of an index model, when there is one.
+    cells: key texts of the nearest centroids of an index model ("cell:MODEL:17"), when there is one.
     """
-    ordered = list(dict.fromkeys([f"cell:{cell}" for cell in cells] + list(_of(card))))
+    ordered = list(dict.fromkeys([*cells, *_of(card)]))
     return ordered[: limits.INDEX_KEYS_MAX], ordered[limits.INDEX_KEYS_MAX :]
 
 

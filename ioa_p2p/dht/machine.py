@@ -11,6 +11,7 @@ the datagram came), a node key (32 B) for a `wire.dht.Directory` message. Sends 
 import random
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Pointer
+from ioa_p2p.wire.records import AgentRecord, Card, Pointer
 
 TIMER = "dht"
 
@@ -153,6 +154,10 @@ class DhtMachine:
         """All records and pointers held here, own ones included: the local directory. Some may be past their time."""
         return [held.item for held in self._store]
 
+    def kept_card(self, hash_: bytes) -> Card | None:
+        """The card with this hash, if it can be had without asking."""
+        return self._cards.kept(hash_)
+
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
         """Our DHT endpoint as a peer saw it."""
@@ -239,18 +244,19 @@ class DhtMachine:
         if item is None:
             self._search_record(request, key, False, now, tried=1)
         else:
-            self._tell_record(now, request, item, 1, 1, direct=True)
+            self._tell_record(now, item, events.RecordFound(request, None, 1, 1, direct=True, copies=1))
 
     def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
-        self._tell_record(now, request, search.item, tried + search.lookup.calls, len(search.tokens))
+        asked = tried + search.lookup.calls
+        told = events.RecordFound(request, None, asked, len(search.tokens), copies=search.copies)
+        self._tell_record(now, search.item, told)
 
-    def _tell_record(
-        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, direct: bool = False
-    ) -> None:
-        record = item.body if item is not None else None
-        assert record is None or isinstance(record, AgentRecord)
-        age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
+    def _tell_record(self, now: Now, item: Item | None, told: events.RecordFound) -> None:
+        if item is not None:
+            assert isinstance(item.body, AgentRecord)
+            age_s = max(0.0, now.wall - item.body.issued)
+            told = replace(told, record=item.body, age_s=age_s)
+        self._emit_found(now, told)
 
     def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
         PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)

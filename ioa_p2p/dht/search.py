@@ -172,6 +172,7 @@ class RecordSearch(Search):
         super().__init__(means, key, done, limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ)
         self.item: Item | None = None
         self.agreeing: set[int] = set()
+        self.copies = 0
         self._thorough = thorough
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
@@ -187,6 +188,7 @@ class RecordSearch(Search):
         for raw in answer.frames[:1]:
             if self.item is not None and raw == self.item.raw:
                 self.agreeing.add(path)
+                self.copies += 1
                 continue
             item = self._read(now, raw)
             if item is not None:
@@ -196,7 +198,7 @@ class RecordSearch(Search):
         """Newest seq wins, of one seq the lower hash."""
         best = self.item
         if best is None or (item.body.seq, best.hash) > (best.body.seq, item.hash):
-            self.item, self.agreeing = item, {path}
+            self.item, self.agreeing, self.copies = item, {path}, 1
 
     def _enough(self) -> bool:
         return not self._thorough and len(self.agreeing) >= limits.DHT_AGREE

@@ -256,6 +256,7 @@ DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over
 
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
 FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
 FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
