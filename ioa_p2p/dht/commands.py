@@ -9,7 +9,8 @@ from ioa_p2p.wire.records import Card
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+    """Enter the mesh and stay in it. seeds: all of them, tried for ever; one that a later Join does not name is let go.
+    peers: more contacts, tried once."""
 
     seeds: tuple[Contact, ...] = ()
     peers: tuple[Contact, ...] = ()
@@ -107,6 +108,23 @@ class NeighbourUp:
 @dataclass(frozen=True, slots=True)
 class NeighbourDown:
     node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Our own addresses changed: a Refresh, and every agent is issued anew with these. addresses, endpoint: as in
+    Publish."""
+
+    addresses: tuple[str, ...]
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Is this node there now? Ask it before you offer an agent of it. Answered by Probed."""
+
+    request: int
+    contact: Contact
 
 
 @dataclass(frozen=True, slots=True)

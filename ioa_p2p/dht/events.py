@@ -79,12 +79,33 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Not published yet; it is tried again by itself. reason: 'no-peers' or 'too-few-holders'."""
+    """Not published yet; it is tried again by itself. reason: 'no-peers', 'too-few-holders' or 'clock'."""
 
     agent: str
     reason: str
     confirmed: int = 0
     holders: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDoubted:
+    """Most peers have another time, or ours is long gone: nothing is published until it is right. offset_s: what
+    to add to our wall clock to have theirs."""
+
+    offset_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTrusted:
+    """Our wall clock agrees with the peers' again; everything is published anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """there: the node itself answered at that endpoint just now."""
+
+    request: int
+    there: bool
 
 
 @dataclass(frozen=True, slots=True)

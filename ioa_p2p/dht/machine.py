@@ -19,8 +19,11 @@ from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import commands, events, space
 from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.dht.budget import Requests
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.clock import Clock
+from ioa_p2p.dht.clones import Clones
 from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
 from ioa_p2p.dht.join import Joining
@@ -28,14 +31,15 @@ from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.pointers import PointerSearch
+from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
-from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
 from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
-from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
 from ioa_p2p.errors import PeerError, UsageError
@@ -65,18 +69,31 @@ class DhtMachine:
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
-        self._store = Store(self._clone)
-        self._gate = Gate(network, self._store, check)
+        self._store = Store(self._clone, rng)
+        self._gate = Gate(network, self._store, check, self._kept)
+        self._clones = Clones(key.node, boot, self._clone)
+        self._requests = Requests()
+        self._probes = Probes(self._calls, self._out)
         density = Density(key.node, self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
-        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
+        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
+        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
-        self._neighbours = Neighbours(self._store, self._gate, self._out, self.faults, self._compared)
+        self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
         self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
-            key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
+            key,
+            network,
+            rows,
+            rng,
+            boot,
+            self._means,
+            self._cards,
+            self._out,
+            lambda: self._reach.seen,
+            self._clock,
         )
         self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
         self._searches = 0
@@ -88,6 +105,7 @@ class DhtMachine:
     def start(self, now: Now) -> list[Effect]:
         self._agenda.at(now.boot + limits.DHT_SAVE_PEERS_S, self._look_after)
         self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
+        self._clock.watch(now)
         return self._effects()
 
     def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
@@ -112,8 +130,15 @@ class DhtMachine:
                 self._joining.join(now, seeds, peers)
             case commands.Publish():
                 self._publisher.publish(now, command)
+                self._tell_own(now)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
+                self._tell_own(now)
+            case commands.Moved(addresses, endpoint):
+                self._publisher.move(addresses, endpoint)
+                self._refresh(now)
+            case commands.Probe(request, contact):
+                self._probes.probe(now, request, contact)
             case commands.SearchRecord(request, node, agent, thorough):
                 self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
             case commands.FetchRecord(request, node, agent, endpoint):
@@ -150,22 +175,37 @@ class DhtMachine:
         return [entry.contact for entry in self._peers.table if not entry.misses]
 
     @property
+    def seeds_heard(self) -> frozenset[bytes]:
+        """Keys of the seeds that answered when last asked."""
+        return self._joining.heard
+
+    @property
     def held(self) -> list[Item]:
-        """All records and pointers held here, own ones included: the local directory. Some may be past their time."""
+        """All records and pointers held here, own ones included. Some may be past their time: see `alive`."""
         return [held.item for held in self._store]
 
     def kept_card(self, hash_: bytes) -> Card | None:
         """The card with this hash, if it can be had without asking."""
         return self._cards.kept(hash_)
 
+    def alive(self, now: Now) -> list[Item]:
+        """All records and pointers held here whose time is not over, own ones included."""
+        return [held.item for held in self._store if held.until_s > now.boot]
+
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
-        """Our DHT endpoint as a peer saw it."""
+        """Our DHT endpoint as most peers see it."""
         return self._reach.seen
+
+    @property
+    def clock_offset_s(self) -> float | None:
+        """What to add to our wall clock to have the peers' time, if ours cannot be trusted."""
+        return self._clock.offset_s
 
     # -- messages
 
     def _asked(self, now: Now, peer: wire.Contact, message: wire.Request) -> None:
+        self._requests.spend(now, peer)
         self._reach.request(now, peer)
         client = self._calls.client
         match message:
@@ -185,12 +225,13 @@ class DhtMachine:
                 return
         self._out.append(Send(peer, answer))
         if not message.client:
-            self._peers.heard_of(now, peer)
+            self._peers.asked_by(now, peer)
 
     def _answered(self, now: Now, peer: wire.Contact, answer: wire.Answer) -> None:
         call = self._calls.match(peer, answer)
         self._calls.heard(now, call)
         if isinstance(answer, wire.Pong):
+            self._clock.heard(now, peer, answer.wall)
             self._reach.pong(now, peer, answer)
         self._peers.proven(now, peer, answer.client)
         call.asker.answered(now, call, answer)
@@ -252,7 +293,7 @@ class DhtMachine:
         self._tell_record(now, search.item, told)
 
     def _tell_record(self, now: Now, item: Item | None, told: events.RecordFound) -> None:
-        if item is not None:
+        if item is not None and not is_past(now, item.body):
             assert isinstance(item.body, AgentRecord)
             age_s = max(0.0, now.wall - item.body.issued)
             told = replace(told, record=item.body, age_s=age_s)
@@ -262,7 +303,11 @@ class DhtMachine:
         PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
 
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
+        pointers = tuple(
+            item.body
+            for item in search.items.values()
+            if isinstance(item.body, Pointer) and not is_past(now, item.body)
+        )
         found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
         self._emit_found(now, found)
 
@@ -289,10 +334,25 @@ class DhtMachine:
     def _clone(self, item: Item) -> None:
         self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
 
+    def _kept(self, now: Now, old: Held | None, new: Item) -> None:
+        """A frame of somebody else was newly kept."""
+        self._clones.kept(old.item if old is not None else None, new)
+        if old is not None and place_of(old.item.body) != place_of(new.body):
+            self._neighbours.changed(now, new.slot)
+
     def _reachable(self, now: Now) -> None:
         self._readiness.check(now)
         if len(self._peers.table):
+            self._peers.announce(now)
             self._joining.search(now)
+
+    def _moved(self, now: Now) -> None:
+        """Peers see us elsewhere: whoever has our old place gets the new one."""
+        self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _clock_right(self, now: Now) -> None:
+        self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
         self._readiness.filled(now)
@@ -327,7 +387,15 @@ class DhtMachine:
     def _refresh(self, now: Now) -> None:
         self._calls.abandon(now)
         self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _issue_all(self, now: Now) -> None:
         self._publisher.issue_all(now)
+        self._tell_own(now)
+
+    def _tell_own(self, now: Now) -> None:
+        for item in self._publisher.own:
+            self._neighbours.changed(now, item.slot)
 
     def _spread(self, seconds: float) -> float:
         return seconds * self._rng.uniform(0.8, 1.2)

@@ -15,10 +15,10 @@ POINTER_BODY_BYTES_MAX = 192  # a datagram answer holds at least four
 NESTING_MAX = 16  # containers within containers; people's JSON stays below ten. Deeper: PeerError
 
 # -- records ----------------------------------------------------------------------------------------
-# A record holds ten names of 64 B, or four addresses of 160 B, not both in full: the body bound decides.
-RECORD_ADDRESSES_MAX = 4  # two families, one relay, one to spare
+# A record holds ten names of 64 B, or four addresses of 192 B, not both in full: the body bound decides.
+RECORD_ADDRESSES_MAX = 4  # two of our own, two through relays
 RECORD_SKILLS_MAX = 10  # the card holds the others
-ADDRESS_BYTES_MAX = 160  # a relay address with two peer ids and a DNS name
+ADDRESS_BYTES_MAX = 192  # an IPv6 relay address with two peer ids
 ENDPOINT_TEXT_BYTES_MAX = 64  # a full IPv6 address with scope and port
 ENDPOINT_BYTES_MAX = 18  # 16 of IPv6, 2 of port
 FEATURES_MAX = 16  # what one major version may add
@@ -91,7 +91,7 @@ STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
@@ -133,8 +133,7 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
-LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading; more than that: cut
-LINK_WINDOW_STEP_BYTES = 256 * 1024  # credit is given in steps of this size: each is an encrypted frame
+LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading, topped up by quarters. Over: cut
 LINK_SOCKETS_INBOUND_MAX = 256  # accepted sockets. Over: the oldest without a link is closed, else the newcomer
 LINK_BARE_S = 12.0  # an accepted connection without a link may stay so long. Over: closed
 LINK_STREAMS_MAX = 32  # of one connection: its link, identify, ping. Over: closed
@@ -253,6 +252,46 @@ DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia pa
 DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
 DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
 DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+
+# -- popular keys and search by sketch --------------------------------------------------------------
+POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
+POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
+POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+
+# -- staying in the mesh ----------------------------------------------------------------------------
+REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
+REQUEST_BUDGET_ADDRESS = (4_000, 1_000)  # and of one address: twenty busy nodes behind one home router
+REQUEST_SENDERS_MAX = 4_096  # of each kind counted; over: the longest idle is forgotten
+DIGEST_BUDGET = (2_000, 100)  # frames one neighbour may have checked: two full digests at once
+DIGEST_JOIN_MAX = 100  # entries told on connect, records first: a newcomer is soon of use, the rest comes by and by
+DIGEST_NEWS_S = 0.5  # changes of where agents are, told to neighbours together
+WALL_S_MIN = 1_767_225_600  # 2026 began: a clock before it was never set
+CLOCK_VOICES_MAX = 64  # peers whose time counts; over: the longest unheard goes
+CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 30 s
+CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
+REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
+REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
+
+# -- the local directory (storage/catalogue.py) -----------------------------------------------------
+CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, then strangers' oldest, then others'
+CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
+CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
+CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
+CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
+
+# -- relaying (links through a third peer) ----------------------------------------------------------
+RELAY_RESERVATIONS_MAX = 32  # nodes we let be reached through us. Over: refused, they ask another neighbour
+RELAY_RESERVATIONS_PER_HOST_MAX = 8  # of these, at one IP address: keys are free
+RELAY_RESERVATION_S = 600  # a place not renewed is free again; renewed at half of it
+RELAY_CIRCUITS_MAX = 64  # links passed on at a time. Over: refused
+RELAY_WINDOW_BYTES = 256 * 1024  # what may come ahead of passing it on: 64 circuits that stall hold 64 MiB at most
+RELAY_CIRCUITS_PER_PEER_MAX = 16  # of these, with one node at either end
+RELAY_CIRCUIT_BYTES_MAX = 256 * 1024 * 1024  # some hours of talk, or a few large files. Over: cut, and dialled anew
+RELAY_CIRCUIT_S_MAX = 4 * 3600  # likewise
+RELAY_MESSAGE_BYTES_MAX = 4 * 1024  # circuit relay v2's own messages: an id, a status, some addresses
+LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer's next address
 
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
