@@ -21,16 +21,15 @@ class Publish:
     """Publish an agent, or its change. Answered by Published or Queued, and kept alive by re-issues until Withdraw.
 
     addresses: multiaddr texts of the node's link. endpoint: `ip:port` of its DHT, or empty for what peers see.
-    features: what the node speaks. ttl: seconds. With an index model, `index_model` names it, `cells` are the index
-    key texts of its centroids nearest to the card, `sketch` (64 B) is the card's embedding made small; else all
-    three are empty.
+    features: what the node speaks. ttl: seconds. With an index model, `index_model` names it, `cells` are its
+    centroids nearest to the card, `sketch` (64 B) is the card's embedding made small; else all three are empty.
     """
 
     card: Card
     addresses: tuple[str, ...] = ()
     endpoint: str = ""
     features: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
+    cells: tuple[int, ...] = ()
     ttl: int = limits.TTL_S_DEFAULT
     sketch: bytes = b""
     index_model: str = ""
@@ -73,12 +72,17 @@ class FetchRecord:
 class SearchPointers:
     """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
 
-    thorough: as in SearchRecord.
+    thorough: as in SearchRecord. wanted: pointers at most; of more found a fair sample, by sketch the nearest.
+    sketch: of the query, 64 B, made by the index model that a cell key ("cell:MODEL:17") names; it then ends as soon
+    as enough holders agree on the nearest, unless thorough. Not used under other keys, where sketches of several
+    models lie.
     """
 
     request: int
     key: str
     thorough: bool = False
+    wanted: int = limits.POINTERS_READ_MAX
+    sketch: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,16 +26,17 @@ from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.clones import Clones
 from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
+from ioa_p2p.dht.index import is_cell_key
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.pointers import PointerSearch
 from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
+from ioa_p2p.dht.reading import Reading
 from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
 from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
@@ -46,7 +47,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Card, Pointer
+from ioa_p2p.wire.records import AgentRecord, Card
 
 TIMER = "dht"
 
@@ -143,8 +144,8 @@ class DhtMachine:
                 self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
             case commands.FetchRecord(request, node, agent, endpoint):
                 self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
-            case commands.SearchPointers(request, text, thorough):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
+            case commands.SearchPointers():
+                self._search(now, partial(self._search_pointers, command))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
@@ -299,16 +300,22 @@ class DhtMachine:
             told = replace(told, record=item.body, age_s=age_s)
         self._emit_found(now, told)
 
-    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
+    def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
+        Reading(
+            self._means,
+            self._rng,
+            ids.index_key(command.key),
+            partial(self._pointers_found, command.request),
+            sketch=command.sketch if is_cell_key(command.key) else b"",
+            wanted=command.wanted,
+            thorough=command.thorough,
+        ).start(now)
 
-    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(
-            item.body
-            for item in search.items.values()
-            if isinstance(item.body, Pointer) and not is_past(now, item.body)
-        )
-        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
+    def _pointers_found(self, request: int, now: Now, reading: Reading) -> None:
+        picked = [one for one in reading.harvest.pick(reading.wanted) if not is_past(now, one[0])]
+        pointers, holders = tuple(pointer for pointer, _ in picked), tuple(count for _, count in picked)
+        cost = (reading.rpcs, reading.size_bytes)
+        found = events.PointersFound(request, pointers, reading.asked, reading.answered, holders, *cost)
         self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
@@ -407,8 +414,3 @@ def _own_item(frame: bytes) -> Item:
         return item_of(frame)
     except PeerError as fault:
         raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
-
-
-def _pointers_at(text: str) -> bytes:
-    """The DHT key of an index key text at depth 0."""
-    return ids.pointer_key(ids.index_key(text), 0, b"")

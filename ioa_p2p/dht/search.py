@@ -57,6 +57,7 @@ class Search:
         self.finished = False
         self._means = means
         self._done = done
+        self._fields: tuple[bytes, ...] = (key,)
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
@@ -116,7 +117,7 @@ class Search:
         if not self.finished and self._enough():
             self._finish(now)
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
-            self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
+            self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import mul
 
+from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
 
 Agent = tuple[bytes, str]
 
-SOME_AGENTS = 5_000  # that a mesh may hold, to weigh words by; the order hardly depends on it
 WORDS_WEIGHT = 0.5  # all words against a cosine of 1; tuned in bench/search.py
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
@@ -40,16 +40,16 @@ class Candidates:
         self._sketch = _signed(sketch)
         self._filters = frozenset(filters)
         self._found: dict[Agent, Candidate] = {}
-        self._under: dict[str, int] = {}
+        self._searched: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._found)
 
     def add(self, key: str, pointers: Iterable[Pointer]) -> None:
         """What a search of one index key brought."""
-        agents = {(pointer.node, pointer.agent): pointer for pointer in pointers}
-        self._under[key] = len(agents)
-        for agent, pointer in agents.items():
+        self._searched.add(key)
+        for pointer in pointers:
+            agent = pointer.node, pointer.agent
             known = self._found.get(agent) or self._new(agent, pointer)
             if known is not None:
                 known.keys.add(key)
@@ -57,7 +57,7 @@ class Candidates:
 
     def best(self) -> list[Candidate]:
         """All, the most promising first."""
-        total = sum(map(self._weight, self._under)) or 1.0
+        total = sum(map(self._weight, self._searched)) or 1.0
         scores = {agent: self._score(candidate, total) for agent, candidate in self._found.items()}
         return [self._found[agent] for agent in sorted(scores, key=lambda agent: (-scores[agent], agent))]
 
@@ -79,8 +79,9 @@ class Candidates:
         return candidate.near + WORDS_WEIGHT * words + FILTER_WEIGHT * filters
 
     def _weight(self, key: str) -> float:
-        """How much it tells to be found under this key; a cell tells nothing that the sketch does not tell better."""
-        return 0.0 if key.startswith("cell:") else math.log(1 + SOME_AGENTS / (1 + self._under[key]))
+        """How much it tells to be found under this key; of a cell the sketch tells it better."""
+        kind, _, word = key.partition(":")
+        return lexicon().weight(word) if kind == "word" else 0.0
 
 
 def cosine(a: memoryview, b: memoryview) -> float:

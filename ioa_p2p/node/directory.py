@@ -44,12 +44,14 @@ class Directory:
         """A card that is ours or cached."""
         return self._machine.kept_card(card_hash)
 
-    async def pointers(self, key: str, sketch: bytes = b"", *, thorough: bool = False) -> events.PointersFound:
-        """Agents under an index key text ("word:chart", "out:metrics.samples"); with a sketch the nearest first.
+    async def pointers(
+        self, key: str, sketch: bytes = b"", *, thorough: bool = False, wanted: int = limits.POINTERS_READ_MAX
+    ) -> events.PointersFound:
+        """Agents under an index key text ("word:chart", "out:metrics.samples"); of a cell's the nearest to the sketch.
 
-        thorough: for a search that leads to an assignment.
+        wanted: at most. thorough: for a search that leads to an assignment.
         """
-        return await self._ask(lambda request: commands.SearchPointers(request, key, thorough))
+        return await self._ask(lambda request: commands.SearchPointers(request, key, thorough, wanted, sketch))
 
     async def record(self, node: bytes, agent: str, endpoint: bytes = b"") -> events.RecordFound:
         """The newest; from the node itself if it answers at `endpoint` (packed)."""

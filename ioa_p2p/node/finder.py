@@ -39,7 +39,9 @@ Known = tuple[AgentRecord, Card]
 class Mesh(Protocol):
     """The DHT and cards by hash, as node/directory.py gives them. Each raises UsageError('busy'), TimeoutError."""
 
-    async def pointers(self, key: str, sketch: bytes = b"", *, thorough: bool = False) -> PointersFound: ...
+    async def pointers(
+        self, key: str, sketch: bytes = b"", *, thorough: bool = False, wanted: int = limits.POINTERS_READ_MAX
+    ) -> PointersFound: ...
 
     async def record(self, node: NodeId, agent: str, endpoint: bytes = b"") -> RecordFound: ...
 
@@ -124,7 +126,7 @@ class Search:
     async def run(self) -> None:
         """All of it: what is known here at once, then the mesh."""
         await self.look_here()
-        keys = self.query.keys(self.aspect.cells if self.aspect else ())
+        keys = self.query.keys(self.aspect.keys if self.aspect else ())
         await asyncio.gather(self.confirm(), self._ask_mesh(keys))
 
     async def widen(self, keys: Iterable[str]) -> None:
@@ -187,7 +189,7 @@ class Search:
             return
         self.holders += found.answered
         self._heard = self._heard or found.answered > 0
-        self.budget.charge_key(found.asked, found.asked * ASK_BYTES)
+        self.budget.charge_key(found.rpcs, found.size_bytes)
         self._candidates.add(key, found.pointers)
 
     # -- the mesh: records and cards of the best

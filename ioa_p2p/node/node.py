@@ -29,7 +29,7 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
-from ioa_p2p.mind.meaning import Meaning
+from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
 from ioa_p2p.net.udp import UdpDatagrams
@@ -48,7 +48,7 @@ from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
-from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, Sense, card_text
+from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, Sense
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
@@ -88,7 +88,7 @@ class Node:
         storage: Storage | None = None,
         datagrams: Datagrams | None = None,
         links: Links | None = None,
-        meaning: Callable[[], Meaning | None] = lambda: None,
+        meaning: Callable[[], Meaning | None] = load,
     ) -> None:
         self.config = config
         self.started = time.time()
@@ -300,7 +300,7 @@ class Node:
 
     async def rank(self, search: Search) -> Answer:
         """What it found, in order."""
-        return await self.sense.call(answer_of, search)
+        return await self.sense.call(answer_of, search, self.sense.model)
 
     def is_meant(self, agent: str) -> bool:
         """Whether this agent of ours is published by its meaning too."""

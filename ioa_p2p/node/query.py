@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ioa_p2p.errors import UsageError
+from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
@@ -34,6 +35,12 @@ class Query:
         return list(dict.fromkeys(words(self.text)))
 
     @property
+    def telling_words(self) -> list[str]:
+        """The same, rare ones first: they tell most, and fewest agents are found under them."""
+        weight = lexicon().weight
+        return sorted(self.words, key=lambda word: -weight(word))
+
+    @property
     def filter_keys(self) -> list[str]:
         """Index keys that every hit is published under, unless they were cut."""
         named = [("skill", self.skill), ("out", self.output), ("in", self.input)]
@@ -44,7 +51,7 @@ class Query:
 
         Raises UsageError('empty-query').
         """
-        by_word = [f"word:{word}" for word in telling_first(self.words)[: limits.FIND_WORDS_MAX]]
+        by_word = [f"word:{word}" for word in self.telling_words[: limits.FIND_WORDS_MAX]]
         keys = list(dict.fromkeys([*self.filter_keys, *_in_turn(cells, by_word)]))
         if not keys:
             raise UsageError("empty-query", "nothing to search for", "give a word, --skill, --in, --out or --tag")
@@ -61,11 +68,6 @@ class Query:
             and (not self.output or self.output in _plain(skill.outputs))
             and (not self.tag or set(words(self.tag)) <= set(words(" ".join(skill.tags))))
         )
-
-
-def telling_first(asked: Sequence[str]) -> list[str]:
-    """Longer words tell more than short ones; between equals the order stays. Bigrams of Chinese count as long."""
-    return sorted(asked, key=lambda word: -(len(word) if word.isascii() else 8))
 
 
 def _in_turn(*lists: Sequence[str]) -> Iterator[str]:

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ioa_p2p.dht.index import cell_key
 from ioa_p2p.mind.meaning import Meaning
-from ioa_p2p.wire.records import Card
 
 if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
@@ -29,12 +29,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One text as the model sees it. cells: index key texts, nearest first. vector: of length 1."""
+    """One text as the model sees it. cells: numbers, nearest first. vector: of length 1."""
 
     model: str
-    cells: tuple[str, ...]
+    cells: tuple[int, ...]
     sketch: bytes
     vector: "Vectors"
+
+    @property
+    def keys(self) -> list[str]:
+        """Index key texts of the cells."""
+        return [cell_key(self.model, cell) for cell in self.cells]
 
 
 class Sense:
@@ -81,14 +86,4 @@ class Sense:
 def aspect_of(model: Meaning, text: str, cells: int) -> Aspect:
     """What `Sense.aspect` does, at once."""
     vector = model.encode([text])[0]
-    numbers = model.cells(vector, cells)
-    return Aspect(model.model, tuple(cell_key(model.model, number) for number in numbers), model.sketch(vector), vector)
-
-
-def cell_key(model: str, number: int) -> str:
-    """The index key text of a cell: cells of different models never meet."""
-    return f"cell:{model}:{number}"
-
-
-def card_text(card: Card) -> str:
-    return " ".join([card.name, card.description, *(f"{skill.name} {skill.description}" for skill in card.skills)])
+    return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), vector)
