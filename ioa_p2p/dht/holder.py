@@ -85,20 +85,21 @@ class Holder:
         room = _room([], bytes(limits.POINTERS_CURSOR_BYTES))
         spare = 0 if find.cursor else _CONTACTS_FIRST * _CONTACT_BYTES
         frames: list[bytes] = []
-        for held in islice(self._order(now, find, start), given, None):
+        for held, places in self._order(now, find, start, given):
             room -= len(held.item.raw) + _FRAME_HEAD_BYTES
             if room < (spare if len(frames) >= limits.POINTERS_PAGE else 0) or len(frames) == 16:
-                return frames, pack_cursor(start, given + len(frames))
+                return frames, pack_cursor(start, given)
             frames.append(held.item.raw)
+            given += places
         return frames, b""
 
-    def _order(self, now: Now, find: FindPointers, start: int) -> Iterator[Held]:
-        """Fair among sources; with a sketch by merit too."""
+    def _order(self, now: Now, find: FindPointers, start: int, given: int) -> Iterator[tuple[Held, int]]:
+        """Fair among sources; with a sketch by merit too. With each, how many places it takes."""
         lot = self._kept.under(now, find.key, start)
         if len(find.sketch) != limits.SKETCH_BYTES:
-            return lot
+            return ((held, 1) for held in islice(lot, given, None))
         held = list(lot)
-        return ranking.mixed(ranking.ranked(find.sketch, held), held)
+        return ranking.mixed(ranking.ranked(find.sketch, held), held, given)
 
     def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)

@@ -7,7 +7,6 @@ first pages ── opened ──> ByLot:   a few holders drawn once, each read t
 
 import random
 from collections import deque
-from collections.abc import Iterator
 
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact, Found, pack_cursor, unpack_cursor
@@ -17,9 +16,10 @@ Turn = tuple[Contact, bytes]
 
 
 class ByLot:
-    """crowded: holders have different samples, so that each one's share is small and all are read."""
+    """Until there are `most` agents."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._cursors: dict[Contact, bytes] = {}
         self._drawn: list[Contact] | None = None
 
@@ -32,7 +32,10 @@ class ByLot:
     def missed(self, cursor: bytes) -> None:
         pass
 
-    def next(self, holders: list[Contact], crowded: bool, lacking: int, rng: random.Random) -> list[Turn]:
+    def next(self, holders: list[Contact], crowded: bool, agents: int, rng: random.Random) -> list[Turn]:
+        """agents: found so far. crowded: holders have different samples, so that all are read, each a little."""
+        if agents >= self._most:
+            return []
         if self._drawn is None:
             unread = [contact for contact in holders if contact in self._cursors]
             count = len(unread) if crowded else limits.POINTERS_PAGED_HOLDERS
@@ -41,12 +44,14 @@ class ByLot:
 
 
 class ByMerit:
-    """A cursor means the same place at every holder: whoever withholds something withholds one page of it."""
+    """Until the best were given that make up `most` with those by lot. A cursor means the same place at every holder:
+    whoever withholds something withholds one page of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._places_wanted = most - most // limits.POINTERS_LOT
         self._unread: dict[Contact, None] = {}
         self._start = 0
-        self._place: int | None = None
+        self._place = self._places_wanted
         self._again: deque[int] = deque()
 
     def opened(self, contact: Contact, answer: Found) -> None:
@@ -54,8 +59,8 @@ class ByMerit:
         if len(answer.cursor) != limits.POINTERS_CURSOR_BYTES:
             return
         self._start, _ = unpack_cursor(answer.cursor)
-        given = len(answer.frames)
-        self._place = given if self._place is None else min(self._place, given)
+        given = len(answer.frames) - len(answer.frames) // limits.POINTERS_LOT
+        self._place = min(self._place, given)
         self._unread[contact] = None
 
     def turned(self, contact: Contact, answer: Found) -> None:
@@ -65,21 +70,17 @@ class ByMerit:
     def missed(self, cursor: bytes) -> None:
         self._again.append(unpack_cursor(cursor)[1])
 
-    def next(self, holders: list[Contact], crowded: bool, lacking: int, rng: random.Random) -> list[Turn]:
-        pages = -(-lacking // limits.POINTERS_PAGE)
-        turns = list(self._unread)[:pages]
-        for contact in turns:
+    def next(self, holders: list[Contact], crowded: bool, agents: int, rng: random.Random) -> list[Turn]:
+        turns: list[Turn] = []
+        while self._unread and (self._again or self._place < self._places_wanted):
+            contact = next(iter(self._unread))
             del self._unread[contact]
-        return [
-            (contact, pack_cursor(self._start, place)) for contact, place in zip(turns, self._places(), strict=False)
-        ]
+            turns.append((contact, pack_cursor(self._start, self._next_place())))
+        return turns
 
-    def _places(self) -> Iterator[int]:
-        """Those that were missed first."""
-        while True:
-            if self._again:
-                yield self._again.popleft()
-            else:
-                assert self._place is not None
-                yield self._place
-                self._place += limits.POINTERS_PAGE
+    def _next_place(self) -> int:
+        """One that was missed first."""
+        if self._again:
+            return self._again.popleft()
+        place, self._place = self._place, self._place + limits.POINTERS_LOT - 1
+        return place

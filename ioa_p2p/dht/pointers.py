@@ -55,9 +55,9 @@ class PointerSearch(Search):
         self._having = 0
         self._crowded = 0
         self._answer_bytes = 0
-        self._rounds_left = -(-most // limits.POINTERS_PAGE)
+        self._turns_left = limits.POINTERS_PAGED_HOLDERS * -(-most // limits.POINTERS_PAGE)
         self._pages = _Pages(self)
-        self._book = ByMerit() if sketch else ByLot()
+        self._book = ByMerit(most) if sketch else ByLot(most)
 
     @property
     def split(self) -> bool:
@@ -122,15 +122,15 @@ class PointerSearch(Search):
 
     def _step(self, now: Now) -> None:
         settled = (self._agreed or self.lookup.done) and not self.finished and not self._pages.under_way
-        if settled and len(self._harvest) < self._most and self._rounds_left:
+        if settled and self._turns_left:
             self._turn_pages(now)
         super()._step(now)
 
     def _turn_pages(self, now: Now) -> None:
         """One of each holder that is read on: in step, so that none brings in more than the others."""
-        self._rounds_left -= 1
-        lacking = self._most - len(self._harvest)
-        for contact, cursor in self._book.next(self.holders, self.split, lacking, self._rng):
+        turns = self._book.next(self.holders, self.split, len(self._harvest), self._rng)
+        for contact, cursor in turns[: self._turns_left]:
+            self._turns_left -= 1
             self._pages.open()
             fields = (self.key, cursor, self._sketch)
             self._means.calls.ask(now, contact, FindPointers, Found, self._pages, cursor, *fields)
