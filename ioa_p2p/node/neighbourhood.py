@@ -26,6 +26,7 @@ class Neighbourhood:
         self._links = links
         self._contacts = contacts
         self._wants: dict[bytes, set[str]] = {}
+        self._addresses: dict[bytes, tuple[str, ...]] = {}
         self._risen: dict[bytes, asyncio.Event] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -38,18 +39,26 @@ class Neighbourhood:
 
     def want(self, node: bytes, addresses: Sequence[str], why: str) -> None:
         self._wants.setdefault(node, set()).add(why)
+        self._addresses[node] = tuple(addresses)
         self._links.connect(node, addresses)
 
     def drop(self, node: bytes, why: str) -> None:
         wants = self._wants.get(node, set())
         wants.discard(why)
         if not wants and self._wants.pop(node, None) is not None:
+            del self._addresses[node]
             self._links.forget(node)
 
     def drop_all(self, why: str) -> None:
         """A team is over: its links may go unless something else wants them."""
         for node in [node for node, wants in self._wants.items() if why in wants]:
             self.drop(node, why)
+
+    def redial(self) -> None:
+        """We woke up or moved: who is wanted and not linked is dialled now, not after a back-off of up to a minute."""
+        for node in self._wants.keys() - self._links.peers:
+            self._links.forget(node)
+            self._links.connect(node, self._addresses[node])
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
         """Whether a link stands within `wait_s`; one that is made for this is kept for a minute."""
