@@ -429,6 +429,7 @@ class Node:
         match event:
             case dht_events.Ready(peers, reachable, _):
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
                 self.keeping.heard(record, frame)
