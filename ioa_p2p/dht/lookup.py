@@ -8,7 +8,7 @@
 All paths start with all that our own table knows, the pool, and claim from it, nearest first, one node one path. Done
 when no path has anybody left to ask, or after `calls_max` requests; a path led astray gets at most twice its share of
 them. A slow peer's late answer still counts. A search that is done in vain may `widen` it: finished paths then claim
-what is left of the pool, for liars near the target may have filled all their windows.
+what is left of a larger pool, for liars near the target may have filled all their windows.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,6 @@ class Lookup:
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
         self._pool: list[Contact] = []
-        self._widened = False
         self._suspects: set[bytes] = set()
         self._k = k
         self._alpha = max(1, alpha // paths)
@@ -64,14 +63,13 @@ class Lookup:
 
     def start(self, contacts: Iterable[Contact]) -> None:
         """What our own table knows, or somebody we chose to trust."""
-        self._pool = list(contacts)
-        for contact in self._pool:
+        for contact in contacts:
             for path in self._paths:
                 path.learn(contact)
 
-    def widen(self) -> None:
+    def widen(self, pool: Iterable[Contact]) -> None:
         """Ask all of the pool too."""
-        self._widened = True
+        self._pool = list(pool)
 
     def suspect(self, key: bytes) -> None:
         """Keep it back: it is asked only if all else has failed."""
@@ -123,10 +121,15 @@ class Lookup:
     def closest(self) -> list[Contact]:
         """Who answered, nearest first: the k nearest; in a crowded region all, up to `limits.DHT_REGION_MAX`."""
         found, count = self._nearest(), self._k
-        if len(found) >= self._k and 2 * found[self._k - 1].distance < self.radius:
+        if self.crowded:
             inside = sum(claim.distance <= self.radius for claim in found)
             count = min(inside, limits.DHT_REGION_MAX)
         return [claim.contact for claim in found[:count]]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the k nearest are within half of the distance where they should be."""
+        return self.reach is not None and 2 * self.reach < self.radius
 
     @property
     def reach(self) -> int | None:
@@ -141,7 +144,7 @@ class Lookup:
         if path.calls >= self._path_calls_max:
             return None
         contact = path.next(self._suspects)
-        if contact is None and self._widened:
+        if contact is None:
             contact = next((one for one in self._pool if self._claims.get(one.key) is None), None)
         if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
             contact = path.next(set())

@@ -107,8 +107,8 @@ class Search:
         return False
 
     def _in_vain(self) -> bool:
-        """Whether a lookup that is done should be widened."""
-        return False
+        """Whether a lookup that is done should be widened: a crowd near the key may have kept it to itself."""
+        return self.lookup.crowded
 
     def _busy(self) -> bool:
         """Whether it must go on after the lookup is done."""
@@ -120,7 +120,8 @@ class Search:
         if not self.finished and self._enough():
             self._finish(now)
         if not self.finished and self.lookup.done and self._in_vain():
-            self.lookup.widen()
+            table = self._means.peers.table
+            self.lookup.widen(entry.contact for entry in table.closest(self.lookup.target, 2 * limits.DHT_K))
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
             self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
         if not self.finished and self.lookup.done and not self._busy():
@@ -206,7 +207,7 @@ class RecordSearch(Search):
         return not self._thorough and len(self.agreeing) >= limits.DHT_AGREE
 
     def _in_vain(self) -> bool:
-        return self.item is None
+        return self.item is None or super()._in_vain()
 
     def _hold_back(self) -> bool:
         """As long as nobody asked lacks it, those under way are likely to make it enough."""

@@ -4,8 +4,8 @@
         ask(contact, command) ──> effects ──> heap of (time, datagram or timer) ──> ... ──> the event that answers
 
 Lighter than `world.World`: no disk, no trace, no crashes. A table holds what a node that has joined long ago knows:
-all of the nearest, and of each farther bucket k chosen by chance. Every node has a public address in a subnet of its
-own.
+all of the nearest, and of each farther bucket k chosen by chance; it has looked around a few times. Every node has a
+public address in a subnet of its own.
 """
 
 import heapq
@@ -27,6 +27,7 @@ from tests.wire.samples import NETWORK
 WALL_S = 1_800_000_000.0
 BOOT_S = 1_000.0
 DELAY_S = (0.005, 0.08)
+LOOKED_AROUND = 4  # searches for random places that a node has made
 
 
 def public_host(number: int) -> str:
@@ -126,7 +127,10 @@ class Crowd:
         machine._calls.client = False
         for known in self._known_by(contact, dice):
             machine._peers.table.enter(known, BOOT_S)
-        machine._keeper._newcomers.clear()
+        for _ in range(LOOKED_AROUND):
+            place = dice.getrandbits(space.ID_BITS)
+            reach = space.position(self.places.nearest(place, limits.DHT_K)[-1].key) ^ place
+            machine._means.density.note(place.to_bytes(limits.DHT_ID_BYTES), reach)
         return machine
 
     def _known_by(self, contact: Contact, dice: random.Random) -> Iterable[Contact]:
