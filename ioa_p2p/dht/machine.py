@@ -16,31 +16,37 @@ from typing import Any
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.dht import commands, events
+from ioa_p2p.dht import commands, events, space
 from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.dht.budget import Requests
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.clock import Clock
+from ioa_p2p.dht.clones import Clones
+from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
+from ioa_p2p.dht.index import is_cell_key
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.pointers import PointerSearch
+from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
-from ioa_p2p.dht.records import Gate, item_of
+from ioa_p2p.dht.reading import Reading
+from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
 from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
-from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Pointer
+from ioa_p2p.wire.records import AgentRecord
 
 TIMER = "dht"
 
@@ -63,19 +69,31 @@ class DhtMachine:
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
-        self._store = Store(self._clone)
-        self._gate = Gate(network, self._store, check)
-        self._means = Means(
-            self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, Density(self._peers.table)
-        )
+        self._store = Store(self._clone, rng)
+        self._gate = Gate(network, self._store, check, self._kept, partial(self._proven, key.node))
+        self._clones = Clones(key.node, boot, self._alarm)
+        self._requests = Requests()
+        self._probes = Probes(self._calls, self._out)
+        density = Density(self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
-        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
+        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
+        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
-        self._neighbours = Neighbours(self._store, self._gate, self._out, self.faults, self._compared)
+        self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
         self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
-            key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
+            key,
+            network,
+            rows,
+            rng,
+            boot,
+            self._means,
+            self._cards,
+            self._out,
+            lambda: self._reach.seen,
+            self._clock,
         )
         self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
         self._searches = 0
@@ -87,6 +105,7 @@ class DhtMachine:
     def start(self, now: Now) -> list[Effect]:
         self._agenda.at(now.boot + limits.DHT_SAVE_PEERS_S, self._look_after)
         self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
+        self._clock.watch(now)
         return self._effects()
 
     def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
@@ -111,17 +130,27 @@ class DhtMachine:
                 self._joining.join(now, seeds, peers)
             case commands.Publish():
                 self._publisher.publish(now, command)
+                self._tell_own(now)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
+                self._tell_own(now)
+            case commands.Moved(addresses, endpoint):
+                self._publisher.move(addresses, endpoint)
+                self._refresh(now)
+            case commands.Probe(request, contact):
+                self._probes.probe(now, request, contact)
             case commands.SearchRecord(request, node, agent, thorough):
                 self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
-            case commands.SearchPointers(request, text, thorough):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
+            case commands.FetchRecord(request, node, agent, endpoint):
+                self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
+            case commands.SearchPointers():
+                self._search(now, partial(self._search_pointers, command))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
-            case commands.NeighbourUp(node):
+            case commands.NeighbourUp(node, boot):
+                self._clones.linked(node, boot)
                 self._neighbours.up(now, node)
             case commands.NeighbourDown(node):
                 self._neighbours.down(node)
@@ -147,18 +176,38 @@ class DhtMachine:
         return [entry.contact for entry in self._peers.table if not entry.misses]
 
     @property
+    def seeds_heard(self) -> frozenset[bytes]:
+        """Keys of the seeds that answered when last asked."""
+        return self._joining.heard
+
+    @property
     def held(self) -> list[Item]:
-        """All records and pointers held here, own ones included: the local directory. Some may be past their time."""
+        """All records and pointers held here, own ones included. Some may be past their time: see `alive`."""
         return [held.item for held in self._store]
+
+    def alive(self, now: Now) -> list[Item]:
+        """All records and pointers held here whose time is not over, own ones included."""
+        return [held.item for held in self._store if held.until_s > now.boot]
+
+    @property
+    def is_client(self) -> bool:
+        """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
+        return self._reach.seen is not None and not self._reach.proven
 
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
-        """Our DHT endpoint as a peer saw it."""
+        """Our DHT endpoint as most peers see it."""
         return self._reach.seen
+
+    @property
+    def clock_offset_s(self) -> float | None:
+        """What to add to our wall clock to have the peers' time, if ours cannot be trusted."""
+        return self._clock.offset_s
 
     # -- messages
 
     def _asked(self, now: Now, peer: wire.Contact, message: wire.Request) -> None:
+        self._requests.spend(now, peer)
         self._reach.request(now, peer)
         client = self._calls.client
         match message:
@@ -178,12 +227,13 @@ class DhtMachine:
                 return
         self._out.append(Send(peer, answer))
         if not message.client:
-            self._peers.heard_of(now, peer)
+            self._peers.asked_by(now, peer)
 
     def _answered(self, now: Now, peer: wire.Contact, answer: wire.Answer) -> None:
         call = self._calls.match(peer, answer)
         self._calls.heard(now, call)
         if isinstance(answer, wire.Pong):
+            self._clock.heard(now, peer, answer.wall)
             self._reach.pong(now, peer, answer)
         self._peers.proven(now, peer, answer.client)
         call.asker.answered(now, call, answer)
@@ -218,22 +268,54 @@ class DhtMachine:
             self._searches += 1
             self._waiting.popleft()(now)
 
-    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request), thorough=thorough).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now, tried: int = 0) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request, tried), thorough=thorough).start(now)
 
-    def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
-        record = search.item.body if search.item is not None else None
+    def _fetch_record(self, request: int, node: bytes, key: bytes, endpoint: bytes, now: Now) -> None:
+        """endpoint: of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own network."""
+        contact = wire.Contact(node, *wire.unpack_endpoint(endpoint)) if endpoint else None
+        if contact is None or node == self._peers.own or not self._is_outside(contact):
+            self._search_record(request, key, False, now)
+        else:
+            DirectRecord(self._means, key, partial(self._record_fetched, request, key)).start(now, contact)
+
+    def _is_outside(self, contact: wire.Contact) -> bool:
+        """Whether the endpoint lies no deeper in private networks than we do, as far as we know."""
+        return self._reach.seen is None or space.scope(contact.host) >= space.scope(self._reach.seen[0])
+
+    def _record_fetched(self, request: int, key: bytes, now: Now, item: Item | None) -> None:
+        if item is None:
+            self._search_record(request, key, False, now, tried=1)
+        else:
+            self._tell_record(now, request, item, 1, 1, direct=True)
+
+    def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
+        self._tell_record(now, request, search.item, tried + search.lookup.calls, len(search.tokens))
+
+    def _tell_record(
+        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, direct: bool = False
+    ) -> None:
+        record = item.body if item is not None and not is_past(now, item.body) else None
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
-        self._emit_found(now, found)
+        self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
 
-    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
+    def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
+        Reading(
+            self._means,
+            self._rng,
+            ids.index_key(command.key),
+            partial(self._pointers_found, command.request),
+            sketch=command.sketch if is_cell_key(command.key) else b"",
+            wanted=command.wanted,
+            thorough=command.thorough,
+        ).start(now)
 
-    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
-        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
+    def _pointers_found(self, request: int, now: Now, reading: Reading) -> None:
+        picked = [one for one in reading.harvest.pick(reading.wanted) if not is_past(now, one[0])]
+        pointers, holders = tuple(pointer for pointer, _ in picked), tuple(count for _, count in picked)
+        cost = (reading.rpcs, reading.size_bytes)
+        found = events.PointersFound(request, pointers, reading.asked, reading.answered, holders, *cost)
         self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
@@ -256,13 +338,35 @@ class DhtMachine:
     def _missed(self, contact: wire.Contact) -> None:
         self._peers.missed(contact)
 
+    def _proven(self, own: bytes, item: Item) -> None:
+        if isinstance(item.body, AgentRecord) and item.body.node != own:
+            self._out.append(Emit(events.Heard(item.body, item.raw)))
+
     def _clone(self, item: Item) -> None:
-        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+        self._alarm(item.body.node, item.body.agent, item.body.seq)
+
+    def _alarm(self, node: bytes, agent: str, number: int) -> None:
+        self._out.append(Emit(events.CloneAlarm(node, agent, number)))
+
+    def _kept(self, now: Now, old: Held | None, new: Item) -> None:
+        """A frame of somebody else was newly kept."""
+        self._clones.kept(old.item if old is not None else None, new)
+        if old is not None and place_of(old.item.body) != place_of(new.body):
+            self._neighbours.changed(now, new.slot)
 
     def _reachable(self, now: Now) -> None:
         self._readiness.check(now)
         if len(self._peers.table):
+            self._peers.announce(now)
             self._joining.search(now)
+
+    def _moved(self, now: Now) -> None:
+        """Peers see us elsewhere: whoever has our old place gets the new one."""
+        self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _clock_right(self, now: Now) -> None:
+        self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
         self._readiness.filled(now)
@@ -297,7 +401,15 @@ class DhtMachine:
     def _refresh(self, now: Now) -> None:
         self._calls.abandon(now)
         self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _issue_all(self, now: Now) -> None:
         self._publisher.issue_all(now)
+        self._tell_own(now)
+
+    def _tell_own(self, now: Now) -> None:
+        for item in self._publisher.own:
+            self._neighbours.changed(now, item.slot)
 
     def _spread(self, seconds: float) -> float:
         return seconds * self._rng.uniform(0.8, 1.2)
@@ -309,8 +421,3 @@ def _own_item(frame: bytes) -> Item:
         return item_of(frame)
     except PeerError as fault:
         raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
-
-
-def _pointers_at(text: str) -> bytes:
-    """The DHT key of an index key text at depth 0."""
-    return ids.pointer_key(ids.index_key(text), 0, b"")

@@ -57,6 +57,7 @@ class Search:
         self.finished = False
         self._means = means
         self._done = done
+        self._fields: tuple[bytes, ...] = (key,)
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
@@ -123,7 +124,7 @@ class Search:
             table = self._means.peers.table
             self.lookup.widen(entry.contact for entry in table.closest(self.lookup.target, 2 * limits.DHT_K))
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
-            self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
+            self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
 
