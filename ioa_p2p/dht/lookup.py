@@ -24,8 +24,8 @@ _distance = attrgetter("distance")
 
 
 class Lookup:
-    """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. It sends nothing and knows no
-    time."""
+    """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. calls: requests made, under_way:
+    waited for. It sends nothing and knows no time."""
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class Lookup:
     ) -> None:
         self.target = target
         self.radius = radius
+        self.calls = 0
+        self.under_way = 0
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
         self._pool: list[Contact] = []
@@ -46,16 +48,6 @@ class Lookup:
         self._alpha = max(1, alpha // paths)
         self._calls_max = calls_max
         self._path_calls_max = min(calls_max, -(-2 * calls_max // paths))
-
-    @property
-    def calls(self) -> int:
-        """Requests made."""
-        return sum(path.calls for path in self._paths)
-
-    @property
-    def under_way(self) -> int:
-        """Requests that are waited for."""
-        return sum(path.under_way for path in self._paths)
 
     @property
     def paths_under_way(self) -> set[int]:
@@ -84,21 +76,21 @@ class Lookup:
         """Whether it is where holders should be, give or take."""
         return not self.radius or space.position(contact.key) ^ self.target <= 2 * self.radius
 
-    def learn(self, path: int, contact: Contact) -> None:
-        """Somebody asked on `path` named it."""
-        self._paths[path].learn(contact)
-
-    def wants(self, path: int, key: bytes) -> bool:
-        """Whether a contact of this node would be news there."""
-        return self._paths[path].wants(key)
+    def path(self, number: int) -> Path:
+        """To learn what somebody asked on it named."""
+        return self._paths[number]
 
     def next(self) -> Contact | None:
         """The peer to ask now, which is then claimed; None if enough are under way or none is left."""
         if self.calls >= self._calls_max:
             return None
-        for path in sorted(self._paths, key=_calls):
-            if path.under_way < self._alpha and (contact := self._next_on(path)) is not None:
+        free = [path for path in self._paths if path.under_way < self._alpha]
+        free.sort(key=_calls)
+        for path in free:
+            if (contact := self._next_on(path)) is not None:
                 path.claim(contact)
+                self.calls += 1
+                self.under_way += 1
                 return contact
         return None
 
@@ -145,7 +137,7 @@ class Lookup:
             return None
         contact = path.next(self._suspects)
         if contact is None:
-            contact = next((one for one in self._pool if self._claims.get(one.key) is None), None)
+            contact = next((one for one in self._pool if one.key not in self._claims.by_key), None)
         if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
             contact = path.next(set())
         return contact
@@ -159,4 +151,5 @@ class Lookup:
             return
         if claim.state is State.ASKED:
             self._paths[claim.path].under_way -= 1
+            self.under_way -= 1
         claim.state = state

@@ -17,6 +17,7 @@ from ioa_p2p.dht import space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Call, Calls
 from ioa_p2p.dht.lookup import Lookup
+from ioa_p2p.dht.path import Path
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.records import Gate
 from ioa_p2p.dht.region import Density
@@ -83,7 +84,7 @@ class Search:
         self._take(now, call, answer)
         path = self.lookup.path_of(call.to)
         if path is not None and not self._enough():
-            self._learn_from(now, path, call.to, answer)
+            self._learn_from(now, self.lookup.path(path), call.to, answer)
         self._step(now)
 
     def slow(self, now: Now, call: Call) -> None:
@@ -121,12 +122,16 @@ class Search:
         if not self.finished and self._enough():
             self._finish(now)
         if not self.finished and self.lookup.done and self._in_vain():
-            table = self._means.peers.table
-            self.lookup.widen(entry.contact for entry in table.closest(self.lookup.target, 2 * limits.DHT_K))
+            self._widen()
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
             self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
+
+    def _widen(self) -> None:
+        """A crowd may fill one bucket of our table, so that it takes more than k entries to get past it."""
+        count = 2 * limits.DHT_K if self.lookup.crowded else limits.DHT_K
+        self.lookup.widen(entry.contact for entry in self._means.peers.table.closest(self.lookup.target, count))
 
     def _finish(self, now: Now) -> None:
         if not self.finished:
@@ -139,12 +144,12 @@ class Search:
         if self._means.calls.suspects.has(contact.key, now.boot):
             self.lookup.suspect(contact.key)
 
-    def _learn_from(self, now: Now, path: int, source: Contact, answer: Found) -> None:
+    def _learn_from(self, now: Now, path: Path, source: Contact, answer: Found) -> None:
         """The answer's contacts that are news on its path, at most three of one subnet: a liar cannot fill the
         shortlist from one network."""
         subnets: Counter[bytes] = Counter()
         for packed in answer.contacts:
-            if not self.lookup.wants(path, packed[: limits.NODE_ID_BYTES]):
+            if not path.wants(packed[: limits.NODE_ID_BYTES]):
                 continue
             try:
                 contact = unpack_contact(packed)
@@ -156,7 +161,7 @@ class Search:
                 subnets[subnet] += 1
             if self._means.peers.usable(contact, source) and subnets[subnet or b""] <= limits.DHT_SUBNET_TABLE_MAX:
                 self._suspect(now, contact)
-                self.lookup.learn(path, contact)
+                path.learn(contact)
                 self._means.peers.heard_of(now, contact)
 
     def _read(self, now: Now, raw: bytes) -> Item | None:
