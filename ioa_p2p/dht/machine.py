@@ -335,8 +335,8 @@ class DhtMachine:
     def _entered(self, now: Now, contact: wire.Contact) -> None:
         self._keeper.entered(now, contact)
 
-    def _missed(self, contact: wire.Contact) -> None:
-        self._peers.missed(contact)
+    def _missed(self, contact: wire.Contact, blamed: bool) -> None:
+        self._peers.missed(contact, blamed)
 
     def _proven(self, own: bytes, item: Item) -> None:
         if isinstance(item.body, AgentRecord) and item.body.node != own:

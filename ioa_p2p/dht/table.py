@@ -92,16 +92,16 @@ class Table:
         bucket = self._buckets.get(self._index(place))
         return bucket is None or len(bucket.nodes) < self._k or self._suspect_in(bucket) is not None
 
-    def missed(self, place: int) -> None:
-        """The peer left a request unanswered: kept out of answers, and dropped after three times or as soon as
-        a proven one waits for its place."""
+    def missed(self, place: int, *, blamed: bool = True) -> None:
+        """The peer left a request unanswered: kept out of answers, and, if it is to be blamed, dropped after three
+        times or as soon as a proven one waits for its place."""
         entry = self._entries.get(place)
         if entry is None:
             return
-        entry.misses += 1
+        entry.misses += blamed or not entry.misses
         self._suspects.add(place)
         self._changed(place)
-        if entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes:
+        if blamed and (entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes):
             self._drop(entry)
             self._promote(self._index(place))
 
