@@ -218,8 +218,8 @@ class RecordSearch(Search):
         return self.item is None or super()._in_vain()
 
     def _hold_back(self) -> bool:
-        """As long as nobody asked lacks it, those under way are likely to make it enough."""
-        hopeful = bool(self.agreeing) or not self.tokens
+        """As long as nobody asked lacks it or is slow, those under way are likely to make it enough."""
+        hopeful = (bool(self.agreeing) or not self.tokens) and not self.lookup.met_slow
         likely = len(self.agreeing | self.lookup.paths_under_way)
         return not self._thorough and hopeful and likely >= limits.DHT_AGREE
 
