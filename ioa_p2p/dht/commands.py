@@ -9,7 +9,8 @@ from ioa_p2p.wire.records import Card
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+    """Enter the mesh and stay in it. seeds: all of them, tried for ever; one that a later Join does not name is let go.
+    peers: more contacts, tried once."""
 
     seeds: tuple[Contact, ...] = ()
     peers: tuple[Contact, ...] = ()
@@ -55,6 +56,19 @@ class SearchRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """The newest record of one agent from its own node at `endpoint` (packed, as in a pointer), else from holders.
+
+    Answered by RecordFound.
+    """
+
+    request: int
+    node: bytes
+    agent: str
+    endpoint: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SearchPointers:
     """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
 
@@ -90,14 +104,32 @@ class PutFrame:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourUp:
-    """A link to `node` stands: exchange digests with it."""
+    """A link to `node` stands: exchange digests with it. boot: the id of its start, as its hello said."""
 
     node: bytes
+    boot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourDown:
     node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Our own addresses changed: a Refresh, and every agent is issued anew with these. addresses, endpoint: as in
+    Publish."""
+
+    addresses: tuple[str, ...]
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Is this node there now? Ask it before you offer an agent of it. Answered by Probed."""
+
+    request: int
+    contact: Contact
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Holder:
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
-        return Pong(ping.id, client, self._tokens.give(now, peer), seen)
+        return Pong(ping.id, client, self._tokens.give(now, peer), seen, max(0, int(now.wall)))
 
     def found(self, now: Now, peer: Contact, find: FindNode | FindRecord | FindPointers, client: bool) -> Found:
         """A record is given alone: who has it needs to be sent no further."""
@@ -106,7 +106,7 @@ class Holder:
 
     def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)
-        closest = self._peers.table.closest(space.at(key), count + 1)
+        closest = self._peers.table.around(space.at(key), count + 1)
         return tuple([entry.packed for entry in closest if entry.contact.key != peer.key][:count])
 
 

@@ -122,10 +122,10 @@ class Keeper:
             self._means.calls.ask(now, contact, Have, Had, self, batch, hashes)
 
     def _settle(self, now: Now, asked: list[Copies]) -> None:
-        """Once all have answered for an item, give it to those who lack it, if too few have it."""
+        """Once all have answered for an item, give it to those who lack it, if too few have it and it still lives."""
         for copies in asked:
             copies.open -= 1
-            if copies.open or copies.enough:
+            if copies.open or copies.enough or self._means.store.known(now, copies.item.hash) is None:
                 continue
             for contact, token in copies.lacking:
                 self._means.calls.ask(now, contact, Store, Stored, self._stores, None, token, copies.item.raw)

@@ -18,6 +18,7 @@ from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import records
 from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.commands import Publish
 from ioa_p2p.dht.events import CloneAlarm, Published, Queued
 from ioa_p2p.dht.index import cell_key, index_keys, is_cell_key
@@ -88,6 +89,7 @@ class Publisher:
         cards: Cards,
         out: list[Effect],
         endpoint: Callable[[], tuple[str, int] | None],
+        clock: Clock,
     ) -> None:
         self._key = key
         self._network = network
@@ -97,6 +99,7 @@ class Publisher:
         self._cards = cards
         self._out = out
         self._endpoint = endpoint
+        self._clock = clock
         self._seqs = {name.decode(): int.from_bytes(seq) for name, seq in rows(SPACE)}
         self._agents: dict[str, Agent] = {}
         self._jobs: deque[Job] = deque()
@@ -133,22 +136,35 @@ class Publisher:
         agent.gone = True
         self._issue(now, agent)
 
+    def move(self, addresses: tuple[str, ...], endpoint: str) -> None:
+        """What is issued from now on says that we are there."""
+        for agent in self._agents.values():
+            agent.order = replace(agent.order, addresses=addresses, endpoint=endpoint)
+
     def issue_all(self, now: Now) -> None:
-        """Publish everything anew: we woke up or moved."""
+        """Publish everything anew: we woke up or moved, or our clock is right again."""
         for agent in list(self._agents.values()):
             self._issue(now, agent)
 
     def pump(self, now: Now) -> None:
         """Start waiting puts, if anybody is there to take them."""
-        while self._jobs and self._running < limits.DHT_PUTS_MAX and len(self._means.peers.table):
+        while self._jobs and self._running < limits.DHT_PUTS_MAX and self._may_put:
             job = self._jobs.popleft()
             if not job.stale:
                 self._run(now, job)
 
+    @property
+    def _may_put(self) -> bool:
+        return len(self._means.peers.table) > 0 and not self._clock.doubted
+
     # -- issuing
 
     def _issue(self, now: Now, agent: Agent) -> None:
-        """A new issue, and the first steps to put it out."""
+        """A new issue, and the first steps to put it out. What a wrong clock would sign waits until it is right."""
+        self._clock.check(now)
+        if self._clock.doubted:
+            self._out.append(Emit(Queued(agent.order.card.name, "clock")))
+            return
         self._renew(now, agent)
         assert agent.record is not None
         self._jobs.append(Job(agent, agent.issue, agent.record))
@@ -258,7 +274,7 @@ class Publisher:
         return Job(agent, agent.issue, agent.record)
 
     def _searched(self, job: Job, now: Now, search: Search) -> None:
-        if job.stale:
+        if job.stale or self._clock.doubted:
             self._ended(now)
             return
         Put(self._means.calls, job.item.raw, partial(self._put, job)).store(now, search)

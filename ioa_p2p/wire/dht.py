@@ -19,7 +19,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.ids import node_from_text, node_text
-from ioa_p2p.wire.records import Hash, Sequence
+from ioa_p2p.wire.records import Hash, Sequence, Wall
 
 _CONTACT_SIZES = (38, 50)  # key, IPv4 or IPv6 address, port
 
@@ -46,7 +46,7 @@ def parse_seed(text: str) -> Contact:
     return Contact(node_from_text(key), host.strip("[]"), int(port))
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def pack_endpoint(host: str, port: int) -> bytes:
     """6 B (IPv4) or 18 B (IPv6). Raises UsageError('not-an-address') for a name."""
     try:
@@ -55,7 +55,7 @@ def pack_endpoint(host: str, port: int) -> bytes:
         raise UsageError("not-an-address", f"not a literal IP address and port: {host!r} {port}") from None
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
     """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
     if len(packed) not in (6, 18):
@@ -122,10 +122,11 @@ class Ping(Rpc, frozen=True, tag=1):
 
 
 class Pong(Rpc, frozen=True, tag=2):
-    """token: for later Stores. seen: the asker's endpoint as it looks from here."""
+    """token: for later Stores. seen: the asker's endpoint as we see it. wall: the time we have, 0 if untold."""
 
     token: Token
     seen: PackedEndpoint
+    wall: Wall = 0
 
 
 class FindNode(Rpc, frozen=True, tag=3):
