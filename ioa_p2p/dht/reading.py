@@ -34,7 +34,7 @@ class Reading:
         thorough: bool = False,
     ) -> None:
         self.harvest = Harvest(sketch, rng)
-        self.wanted = wanted
+        self.wanted = min(wanted, limits.POINTERS_RANKED_MAX) if sketch else wanted
         self.searches: list[PointerSearch] = []
         self._means = means
         self._rng = rng

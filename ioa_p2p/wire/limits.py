@@ -260,6 +260,7 @@ POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: Pe
 POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
 POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
 POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_RANKED_MAX = 32  # that one read by sketch brings; over: left unread, the next cell has nearer ones
 POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
 POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
 POINTERS_SHARDS = 2  # of the 16 at depth 4 that a read of a popular key looks at: each costs a lookup
