@@ -92,7 +92,7 @@ DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is 
 STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
-STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
+STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer, in an empty store; see Store
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
@@ -260,9 +260,12 @@ POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: Pe
 POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
 POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
 POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_RANKED_MAX = 32  # that one read by sketch brings; over: left unread, the next cell has nearer ones
 POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
 POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
-POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
+POINTERS_SHARDS = 2  # of the 16 at depth 4 that a read of a popular key looks at: each costs a lookup
+POINTERS_SHARDS_THOROUGH = 4  # likewise, for what feeds an assignment
+POINTER_SOURCE_BYTES = 4  # tells sources of one answer apart: two alike by chance share a turn, no more
 
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
