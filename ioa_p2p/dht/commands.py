@@ -9,7 +9,8 @@ from ioa_p2p.wire.records import Card
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+    """Enter the mesh and stay in it. seeds: all of them, tried for ever; one that a later Join does not name is let go.
+    peers: more contacts, tried once."""
 
     seeds: tuple[Contact, ...] = ()
     peers: tuple[Contact, ...] = ()
@@ -43,19 +44,40 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class SearchRecord:
-    """The newest record of one agent. Answered by RecordFound."""
+    """The newest record of one agent. Answered by RecordFound.
+
+    thorough: for what feeds an assignment: over more disjoint paths, and every holder is heard.
+    """
 
     request: int
     node: bytes
     agent: str
+    thorough: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """The newest record of one agent from its own node at `endpoint` (packed, as in a pointer), else from holders.
+
+    Answered by RecordFound.
+    """
+
+    request: int
+    node: bytes
+    agent: str
+    endpoint: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPointers:
-    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound."""
+    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
+
+    thorough: as in SearchRecord.
+    """
 
     request: int
     key: str
+    thorough: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,17 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class RecordFound:
-    """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued."""
+    """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued.
+
+    direct: its own node gave it, so that node lives.
+    """
 
     request: int
     record: AgentRecord | None
     asked: int
     answered: int
     age_s: float = 0.0
+    direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Getting into the mesh and staying in it.
 
-seeds, remembered peers ── Ping ──> Pong ──> search for ourselves ──> filled ── every 5 min again
+seeds, remembered peers ── Ping ──> Pong ──> search for ourselves ──> filled, far parts too ── every 5 min again
     ^                        │
     └── 1 s, 2 s ... 60 s <──┘ silent: for ever; heard: looked after once a minute, so that no island stays one
 """
@@ -39,19 +39,26 @@ class Joining:
         self._open = 0
         self._searching = False
         self._again = False
+        self._looked_afar = False
         self._wait_s = limits.DHT_SEED_RETRY_S[0]
 
     def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
         """Raises UsageError('too-many-seeds')."""
         if len({seed.key for seed in seeds}) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
-        self._make_room({seed.key for seed in seeds})
+        known, self._seeds = self._seeds, {}
         for contact in seeds:
             if contact.key != self._means.peers.own:
-                seed = self._seeds[contact.key] = Seed(contact)
-                self._try(seed, now)
+                self._seeds[contact.key] = self._kept(known, contact) or Seed(contact)
+        for seed in [seed for key, seed in self._seeds.items() if known.get(key) is not seed]:
+            self._try(seed, now)
         self._recall(now, peers)
         self._settle(now)
+
+    @property
+    def heard(self) -> frozenset[bytes]:
+        """The seeds that answered when last asked."""
+        return frozenset(key for key, seed in self._seeds.items() if seed.heard)
 
     def refresh(self, now: Now) -> None:
         """Try all seeds at once, look around, and let all who know us hear where we are now."""
@@ -77,6 +84,21 @@ class Joining:
         if self._means.peers.table.good:
             Search(self._means, self._rng.randbytes(limits.DHT_ID_BYTES), _nothing).start(now)
 
+    def _look_afar(self, now: Now) -> None:
+        """Once in a life: a place in each bucket farther than our neighbours', if it has room. Kademlia paper, 2.3.
+
+        Who knows its own neighbours only takes itself for the nearest to whatever lies far off.
+        """
+        table, own = self._means.peers.table, space.position(self._means.peers.own)
+        neighbours = table.closest(own, limits.DHT_K)
+        if self._looked_afar or len(neighbours) < limits.DHT_K:
+            return
+        self._looked_afar = True
+        for bit in range((neighbours[-1].long_id ^ own).bit_length(), space.ID_BITS):
+            place = own ^ (1 << bit) ^ self._rng.getrandbits(bit)
+            if table.has_room_for(place):
+                Search(self._means, place.to_bytes(limits.DHT_ID_BYTES), _nothing, limits.DHT_PATHS_READ).start(now)
+
     def answered(self, now: Now, call: Call, answer: Any) -> None:
         self._open -= 1
         if call.subject is None:
@@ -97,18 +119,17 @@ class Joining:
             self._recall(now)
         self._settle(now)
 
-    def _make_room(self, new: set[bytes]) -> None:
-        """Seeds of older lists stay as long as there is room; the silent ones go first."""
-        old = sorted((seed for key, seed in self._seeds.items() if key not in new), key=lambda seed: seed.heard)
-        for seed in old[: max(0, len(old) + len(new) - limits.DHT_SEEDS_MAX)]:
-            del self._seeds[seed.contact.key]
-
     def _recall(self, now: Now, peers: tuple[Contact, ...] = ()) -> None:
         """Ask those we once knew, again and again while nobody answers: we may have been off the air."""
         known = () if self._means.peers.table.good else self._means.peers.remembered
         for contact in dict.fromkeys((*peers, *known)):
             if contact.key not in self._seeds and contact.key != self._means.peers.own:
                 self._ping(now, contact, None)
+
+    def _kept(self, known: dict[bytes, Seed], contact: Contact) -> Seed | None:
+        """What we know of a seed that is named again at the same place."""
+        seed = known.get(contact.key)
+        return seed if seed is not None and seed.contact == contact else None
 
     def _try(self, seed: Seed, now: Now) -> None:
         """Ping it, unless it was heard of late anyway."""
@@ -139,6 +160,7 @@ class Joining:
         self._searching = False
         if search.holders:
             self._wait_s = limits.DHT_SEED_RETRY_S[0]
+            self._look_afar(now)
             self._on_filled(now)
         elif self._seeds or len(self._means.peers.table):
             self._means.agenda.at(now.boot + self._wait_s * self._rng.uniform(0.8, 1.0), self.search)

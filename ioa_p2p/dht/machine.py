@@ -16,13 +16,14 @@ from typing import Any
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.dht import commands, events
+from ioa_p2p.dht import commands, events, space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.budget import Requests
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.clones import Clones
+from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
@@ -35,6 +36,7 @@ from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
 from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
+from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.dht.tokens import Tokens
@@ -66,13 +68,14 @@ class DhtMachine:
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
-        self._store = Store(self._clone)
+        self._store = Store(self._clone, rng)
         self._gate = Gate(network, self._store, check, self._kept)
         self._clones = Clones(key.node, boot, self._alarm)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
-        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
+        density = Density(key.node, self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), density)
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
         self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
         self._joining = Joining(self._means, rng, self._filled)
@@ -135,10 +138,12 @@ class DhtMachine:
                 self._refresh(now)
             case commands.Probe(request, contact):
                 self._probes.probe(now, request, contact)
-            case commands.SearchRecord(request, node, agent):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
-            case commands.SearchPointers(request, text):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
+            case commands.SearchRecord(request, node, agent, thorough):
+                self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
+            case commands.FetchRecord(request, node, agent, endpoint):
+                self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
+            case commands.SearchPointers(request, text, thorough):
+                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
@@ -168,6 +173,11 @@ class DhtMachine:
     def contacts(self) -> list[wire.Contact]:
         """The good peers in the table."""
         return [entry.contact for entry in self._peers.table if not entry.misses]
+
+    @property
+    def seeds_heard(self) -> frozenset[bytes]:
+        """Keys of the seeds that answered when last asked."""
+        return self._joining.heard
 
     @property
     def held(self) -> list[Item]:
@@ -252,18 +262,40 @@ class DhtMachine:
             self._searches += 1
             self._waiting.popleft()(now)
 
-    def _search_record(self, request: int, key: bytes, now: Now) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request)).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now, tried: int = 0) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request, tried), thorough=thorough).start(now)
 
-    def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
-        record = search.item.body if search.item is not None and not is_past(now, search.item.body) else None
+    def _fetch_record(self, request: int, node: bytes, key: bytes, endpoint: bytes, now: Now) -> None:
+        """endpoint: of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own network."""
+        contact = wire.Contact(node, *wire.unpack_endpoint(endpoint)) if endpoint else None
+        if contact is None or node == self._peers.own or not self._is_outside(contact):
+            self._search_record(request, key, False, now)
+        else:
+            DirectRecord(self._means, key, partial(self._record_fetched, request, key)).start(now, contact)
+
+    def _is_outside(self, contact: wire.Contact) -> bool:
+        """Whether the endpoint lies no deeper in private networks than we do, as far as we know."""
+        return self._reach.seen is None or space.scope(contact.host) >= space.scope(self._reach.seen[0])
+
+    def _record_fetched(self, request: int, key: bytes, now: Now, item: Item | None) -> None:
+        if item is None:
+            self._search_record(request, key, False, now, tried=1)
+        else:
+            self._tell_record(now, request, item, 1, 1, direct=True)
+
+    def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
+        self._tell_record(now, request, search.item, tried + search.lookup.calls, len(search.tokens))
+
+    def _tell_record(
+        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, direct: bool = False
+    ) -> None:
+        record = item.body if item is not None and not is_past(now, item.body) else None
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
-        self._emit_found(now, found)
+        self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
 
-    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
+    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
 
     def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
         pointers = tuple(

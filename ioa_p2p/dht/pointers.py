@@ -23,8 +23,8 @@ class PointerSearch(Search):
 
     request = FindPointers
 
-    def __init__(self, means: Means, key: bytes, done: Callable[[Now, Any], None]) -> None:
-        super().__init__(means, key, done)
+    def __init__(self, means: Means, key: bytes, done: Callable[[Now, Any], None], *, thorough: bool = False) -> None:
+        super().__init__(means, key, done, limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ)
         self.items: dict[bytes, Item] = {}
         self._seen: set[bytes] = set()
         self._cursors: dict[bytes, bytes] = {}
@@ -48,10 +48,6 @@ class PointerSearch(Search):
         known = self.items.get(item.slot)
         if known is None or (item.body.seq, known.hash) > (known.body.seq, item.hash):
             self.items[item.slot] = item
-
-    def _hold_back(self) -> bool:
-        """Whether those asked may well be enough: then nobody else is asked for now."""
-        return False
 
     def _busy(self) -> bool:
         return self._pages.under_way > 0

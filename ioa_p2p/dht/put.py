@@ -30,8 +30,9 @@ class Put:
 
     @property
     def succeeded(self) -> bool:
-        """Whether enough of the holders found have it."""
-        return self.confirmed >= max(1, math.ceil(limits.DHT_PUT_QUORUM * self.holders))
+        """Whether enough of the holders found have it. Those beyond k are there for a crowded region only, where
+        many may be liars that never confirm."""
+        return self.confirmed >= max(1, math.ceil(limits.DHT_PUT_QUORUM * min(self.holders, limits.DHT_K)))
 
     def store(self, now: Now, search: Search) -> None:
         """Give it to all that a finished search found."""

@@ -54,6 +54,8 @@ class Gate:
         hash_ = ids.blake(raw)
         held = self._store.known(now, hash_)
         if held is not None and held.item.hash == hash_:
+            if sender == held.item.body.node:
+                self._store.move(held, source)
             return Verdict.KNOWN
         head = _head(frame)
         slot = slot_of(head)
@@ -69,6 +71,10 @@ class Gate:
     def slot(self, raw: bytes) -> bytes:
         """The slot an unchecked frame claims. Raises PeerError for one without a readable head."""
         return slot_of(_head(_parse(raw)))
+
+    def key(self, raw: bytes) -> bytes:
+        """The DHT key an unchecked frame claims. Raises PeerError likewise."""
+        return key_of(_head(_parse(raw)))
 
     def read(self, now: Now, raw: bytes, key: bytes) -> Item:
         """A frame somebody answered with, when asked for `key`. Raises PeerError."""

@@ -82,6 +82,8 @@ Token = Annotated[bytes, Meta(min_length=limits.DHT_TOKEN_BYTES, max_length=limi
 PackedEndpoint = Annotated[bytes, Meta(min_length=6, max_length=18)]
 PackedContact = Annotated[bytes, Meta(min_length=_CONTACT_SIZES[0], max_length=_CONTACT_SIZES[1])]
 SignedFrame = Annotated[bytes, Meta(max_length=limits.RECORD_FRAME_BYTES_MAX)]
+Cursor = Annotated[bytes, Meta(max_length=limits.POINTERS_CURSOR_BYTES)]
+Sketch = Annotated[bytes, Meta(max_length=limits.SKETCH_BYTES)]
 Padding = Annotated[bytes, Meta(min_length=limits.DHT_PAD_BYTES, max_length=limits.DHT_PAD_BYTES)]
 PADDING = bytes(limits.DHT_PAD_BYTES)
 
@@ -92,7 +94,7 @@ class Verdict(IntEnum):
     KEPT = 0
     KNOWN = 1  # these very bytes were held already
     OLDER = 2  # a newer seq is held
-    FULL = 3  # a quota is met and nothing has expired
+    FULL = 3  # a quota is met and nothing has expired, or the key is crowded and this is not in its sample
     TOKEN = 4  # the token does not prove this address (any more)
 
 
@@ -130,24 +132,25 @@ class FindRecord(Rpc, frozen=True, tag=4):
 
 
 class FindPointers(Rpc, frozen=True, tag=5):
-    """Pointers under `key` that follow `cursor` in the holder's order. sketch: reserved for ranking by meaning."""
+    """Pointers under `key` that follow `cursor` in the holder's order. sketch: of the query, 64 B, or empty; with one
+    the nearest come first."""
 
     key: Key
-    cursor: Annotated[bytes, Meta(max_length=limits.DHT_ID_BYTES)] = b""
-    sketch: Annotated[bytes, Meta(max_length=64)] = b""
+    cursor: Cursor = b""
+    sketch: Sketch = b""
     pad: Padding = PADDING
 
 
 class Found(Rpc, frozen=True, tag=6):
     """frames: signed frames, contacts: the closest first, both as many as fit one datagram.
 
-    cursor: where to go on, empty at the end. split: reserved (the key is popular, look at its shards too).
+    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too.
     """
 
     token: Token
     frames: Annotated[tuple[SignedFrame, ...], Meta(max_length=16)] = ()
     contacts: Annotated[tuple[PackedContact, ...], Meta(max_length=limits.DHT_CONTACTS_MAX)] = ()
-    cursor: Annotated[bytes, Meta(max_length=limits.DHT_ID_BYTES)] = b""
+    cursor: Cursor = b""
     split: bool = False
 
 
@@ -159,7 +162,7 @@ class Store(Rpc, frozen=True, tag=7):
 
 
 class Stored(Rpc, frozen=True, tag=8):
-    """verdict: see Verdict. split: reserved."""
+    """verdict: see Verdict. split: the key is crowded here, store in its shards too."""
 
     verdict: Annotated[int, Meta(ge=0, le=255)]
     split: bool = False

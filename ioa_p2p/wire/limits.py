@@ -15,10 +15,10 @@ POINTER_BODY_BYTES_MAX = 192  # a datagram answer holds at least four
 NESTING_MAX = 16  # containers within containers; people's JSON stays below ten. Deeper: PeerError
 
 # -- records ----------------------------------------------------------------------------------------
-# A record holds ten names of 64 B, or four addresses of 160 B, not both in full: the body bound decides.
-RECORD_ADDRESSES_MAX = 4  # two families, one relay, one to spare
+# A record holds ten names of 64 B, or four addresses of 192 B, not both in full: the body bound decides.
+RECORD_ADDRESSES_MAX = 4  # two of our own, two through relays
 RECORD_SKILLS_MAX = 10  # the card holds the others
-ADDRESS_BYTES_MAX = 160  # a relay address with two peer ids and a DNS name
+ADDRESS_BYTES_MAX = 192  # an IPv6 relay address with two peer ids
 ENDPOINT_TEXT_BYTES_MAX = 64  # a full IPv6 address with scope and port
 ENDPOINT_BYTES_MAX = 18  # 16 of IPv6, 2 of port
 FEATURES_MAX = 16  # what one major version may add
@@ -54,7 +54,7 @@ BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is 
 DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
 DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
 DHT_ALPHA = 3  # requests of one lookup under way at once
-DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
+DHT_SHORTLIST = 6 * DHT_K  # candidates a path keeps, as many as a lookup may ask; over: the farthest is forgotten
 DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
 DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
@@ -91,7 +91,7 @@ STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
 POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
@@ -133,8 +133,7 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
-LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading; more than that: cut
-LINK_WINDOW_STEP_BYTES = 256 * 1024  # credit is given in steps of this size: each is an encrypted frame
+LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading, topped up by quarters. Over: cut
 LINK_SOCKETS_INBOUND_MAX = 256  # accepted sockets. Over: the oldest without a link is closed, else the newcomer
 LINK_BARE_S = 12.0  # an accepted connection without a link may stay so long. Over: closed
 LINK_STREAMS_MAX = 32  # of one connection: its link, identify, ping. Over: closed
@@ -248,6 +247,17 @@ ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: 
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
 
+# -- disjoint paths and regions of the DHT ----------------------------------------------------------
+DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
+DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
+DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
+DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+
+# -- popular keys and search by sketch --------------------------------------------------------------
+POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
+POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
+POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
 REQUEST_BUDGET_ADDRESS = (4_000, 1_000)  # and of one address: twenty busy nodes behind one home router
@@ -263,3 +273,34 @@ REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the long
 REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
 BOOTS_MAX = 4_096  # nodes whose newest start is remembered; over: the longest unheard goes
 CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
+
+# -- the local directory (storage/catalogue.py) -----------------------------------------------------
+CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, then strangers' oldest, then others'
+CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
+CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
+CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
+CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
+
+# -- relaying (links through a third peer) ----------------------------------------------------------
+RELAY_RESERVATIONS_MAX = 32  # nodes we let be reached through us. Over: refused, they ask another neighbour
+RELAY_RESERVATIONS_PER_HOST_MAX = 8  # of these, at one IP address: keys are free
+RELAY_RESERVATION_S = 600  # a place not renewed is free again; renewed at half of it
+RELAY_CIRCUITS_MAX = 64  # links passed on at a time. Over: refused
+RELAY_WINDOW_BYTES = 256 * 1024  # what may come ahead of passing it on: 64 circuits that stall hold 64 MiB at most
+RELAY_CIRCUITS_PER_PEER_MAX = 16  # of these, with one node at either end
+RELAY_CIRCUIT_BYTES_MAX = 256 * 1024 * 1024  # some hours of talk, or a few large files. Over: cut, and dialled anew
+RELAY_CIRCUIT_S_MAX = 4 * 3600  # likewise
+RELAY_MESSAGE_BYTES_MAX = 4 * 1024  # circuit relay v2's own messages: an id, a status, some addresses
+LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer's next address
+
+# -- finding agents (node/) -------------------------------------------------------------------------
+PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
+FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
+FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
+FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
+FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
+FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
+FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
+FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent

@@ -206,7 +206,7 @@ def test_pointers_come_in_pages_of_at_least_four_with_a_cursor(alice: Driven):
     pages: list[Found] = [alice.answer(FindPointers(3, True, key))]
     while pages[-1].cursor:
         pages.append(alice.answer(FindPointers(3, True, key, pages[-1].cursor)))
-    assert [raw for page in pages for raw in page.frames] == sorted(raws, key=lambda raw: item_of(raw).slot)
+    assert sorted(raw for page in pages for raw in page.frames) == sorted(raws)
     assert min(len(page.frames) for page in pages[:-1]) >= 4
     assert all(len(codec.encode(page)) <= limits.DATAGRAM_BODY_BYTES_MAX for page in pages)
 
@@ -291,7 +291,7 @@ def test_saved_peers_are_tried_at_the_next_join():
     assert [effect.to for effect in sends(effects, Ping)] == [BOBS]
 
 
-@pytest.mark.parametrize(("seeds", "wait_s"), [((contact(MALLORY),), 60), ((), 310)], ids=["a dead seed", "no seed"])
+@pytest.mark.parametrize(("seeds", "wait_s"), [((contact(MALLORY),), 60), ((), 360)], ids=["a dead seed", "no seed"])
 def test_saved_peers_are_tried_again_as_long_as_nobody_answers(seeds: tuple[Contact, ...], wait_s: int):
     alice = Driven({"dht/peers": [(BOB.node, pack_contact(BOBS))]})
     alice.command(commands.Join(seeds))

@@ -1,5 +1,6 @@
 """The order of checks, and Mallory at each of them. (Public failure 1: a record for a victim, signed by another.)"""
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -34,7 +35,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.check = Counted()
-        self.store = Store(lambda item: None)
+        self.store = Store(lambda item: None, random.Random(1))
         self.gate = Gate(NETWORK, self.store, self.check)
 
     def admit(self, raw: bytes, now: Now = NOW) -> Verdict:
@@ -180,3 +181,13 @@ def test_a_field_of_a_newer_minor_version_is_ignored(desk: Desk):
     raw = envelope.seal(ALICE, NETWORK, Kind.RECORD, body)
     assert desk.admit(raw) is Verdict.KEPT
     assert desk.gate.read(NOW, raw, ids.record_key(ALICE.node, "analyst")).raw == raw
+
+
+def test_what_another_passed_on_counts_as_the_publishers_from_when_that_one_brings_it(desk: Desk):
+    """Or whoever copies the pointers of others to a holder could have them weighed as her own flood."""
+    raw, slot = sealed(pointer()), records.slot_of(pointer())
+    for sender, source, counted in ((BOB, b"bob", b"bob"), (MALLORY, b"m", b"bob"), (ALICE, b"alice", b"alice")):
+        desk.gate.admit(NOW, raw, source, sender=sender.node)
+        held = desk.store.get(NOW, slot)
+        assert held is not None
+        assert held.source == counted

@@ -12,6 +12,7 @@ TEAM, TASK, KEY = (bytes([number]) * 16 for number in (0xA1, 0xB2, 0xC3))
 HASH = ids.blake(b"something")
 TOKEN = bytes(range(8))
 PLACE = ids.dht_id(ALICE.node)
+CURSOR = bytes(range(6))
 CONTACT = dht.pack_contact(dht.Contact(BOB.node, "127.0.0.1", 4001))
 CONTACT_V6 = dht.pack_contact(dht.Contact(BOB.node, "2001:db8::1", 4001))
 
@@ -69,8 +70,10 @@ UNSIGNED: tuple[Any, ...] = (
     dht.Pong(1, False, TOKEN, dht.pack_endpoint("127.0.0.1", 4001), 1_800_000_000),
     dht.FindNode(2, True, PLACE),
     dht.FindRecord(3, False, PLACE),
-    dht.FindPointers(4, False, PLACE, cursor=PLACE),
-    dht.Found(2, False, TOKEN, (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),), (CONTACT, CONTACT_V6), PLACE),
+    dht.FindPointers(4, False, PLACE, CURSOR, bytes(range(64))),
+    dht.Found(
+        2, False, TOKEN, (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),), (CONTACT, CONTACT_V6), CURSOR, True
+    ),
     dht.Store(5, False, TOKEN, envelope.seal(ALICE, NETWORK, Kind.RECORD, record())),
     dht.Stored(5, False, dht.Verdict.KEPT),
     dht.Have(6, False, HASH[:8] * 2),
