@@ -12,7 +12,6 @@ from itertools import islice
 from ioa_p2p.dht import ranking, space
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.records import Gate
-from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
@@ -44,12 +43,11 @@ _CONTACTS_FIRST = 5  # for which a first page leaves room beyond that
 
 
 class Holder:
-    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens, density: Density) -> None:
+    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens) -> None:
         self._peers = peers
         self._kept = kept
         self._gate = gate
         self._tokens = tokens
-        self._density = density
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
@@ -61,7 +59,8 @@ class Holder:
         frames: list[bytes] = []
         contacts: tuple[bytes, ...] = ()
         if isinstance(find, FindRecord):
-            frames = self._record(now, find.key)
+            held = self._kept.get(now, find.key)
+            frames = [held.item.raw] if held is not None else []
         elif isinstance(find, FindPointers):
             frames, cursor = self._page(now, find)
             split = self._kept.crowded(find.key)
@@ -81,13 +80,6 @@ class Holder:
         asked = (have.hashes[i : i + 8] for i in range(0, len(have.hashes) - 7, 8))
         held = bytes(self._kept.known(now, hash_) is not None for hash_ in asked)
         return Had(have.id, client, self._tokens.give(now, peer), held)
-
-    def _record(self, now: Now, key: bytes) -> list[bytes]:
-        """Our own, or one that is ours to hold: where others are nearer by now, newer versions pass us by."""
-        held = self._kept.get(now, key)
-        if held is None or not (held.item.body.node == self._peers.own or self._density.covers(key)):
-            return []
-        return [held.item.raw]
 
     def _page(self, now: Now, find: FindPointers) -> tuple[list[bytes], bytes]:
         """Frames after the cursor, and the cursor after them, empty at the end."""

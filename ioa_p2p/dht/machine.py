@@ -75,7 +75,7 @@ class DhtMachine:
         self._probes = Probes(self._calls, self._out)
         density = Density(key.node, self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
-        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), density)
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
         self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
         self._joining = Joining(self._means, rng, self._filled)

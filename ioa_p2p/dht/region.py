@@ -33,16 +33,6 @@ class Density:
             ordered = sorted([*ordered, neighbours[-1].long_id ^ self._own])
         return ordered[(len(ordered) - 1) // 2] if ordered else 0
 
-    def covers(self, key: bytes) -> bool:
-        """Whether we are one of those who should hold what is put under `key`, as far as our table knows: of the k
-        nearest, or in a crowded region (see `path.Path.next`) within the radius."""
-        target = space.at(key)
-        closest = self._table.closest(target, limits.DHT_K)
-        if len(closest) < limits.DHT_K:
-            return True
-        reach, radius = closest[-1].long_id ^ target, self.radius
-        return self._own ^ target <= (radius if 2 * reach < radius else reach)
-
     def note(self, key: bytes, reach: int | None) -> None:
         """reach: the distance of the k-th nearest to `key` that answered; None if fewer did."""
         if reach is None:

@@ -178,8 +178,6 @@ class RecordSearch(Search):
         held = self._means.store.get(now, self.key)
         if held is not None:
             self._count(held.item, _OWN)
-            if held.item.body.node != self._means.peers.own and not self._means.density.covers(self.key):
-                self.agreeing.clear()  # a newer version may have passed us by
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:
