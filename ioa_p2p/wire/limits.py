@@ -25,6 +25,8 @@ FEATURES_MAX = 16  # what one major version may add
 FEATURE_BYTES_MAX = 24  # a word, not a text
 INDEX_MODEL_BYTES_MAX = 32  # name and version of the index model
 SKETCH_BYTES = 64  # an int8 sketch; a pointer must fit 192 B
+SKETCH_PRODUCT_MAX = SKETCH_BYTES * 128 * 128  # of any two sketches, in either direction
+SHARD_DEPTHS = (0, 4, 8)  # bits; where a crowded key's pointers go too: 16 times as many holders each
 SHARD_BITS_MAX = 8  # 256 shards hold a key of more publishers than a mesh of this size has
 OWNER_CERT_BYTES_MAX = 140  # two keys' worth of rights, dates and a signature
 CARD_BYTES_MAX = 16 * 1024  # one link frame with room; a larger card is not fetched
@@ -94,8 +96,6 @@ STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private 
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
-POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
-POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
 DHT_PASS_ON_S = 2.0  # newcomers of so long are seen to together
 DHT_KEEPERS = 3  # of the holders of an item see to its copies: one may be silent
 DHT_KEEP_MAX = 1_024  # items one node sees to at a time, besides its own; over: a random part
@@ -142,7 +142,7 @@ LINK_DIALS_MAX = 16  # at a time; others wait
 LINK_CLOSE_S = 5.0  # closing never takes longer; flushing is one second of it
 # -- node and its local control ---------------------------------------------------------------------
 MESH_NAME_BYTES_MAX = 64  # a name people type
-SEEDS_MAX = 64  # every seed is asked at start and again for ever
+SEEDS_MAX = 16  # in a configuration: half of what the DHT tries, for others name seeds too. Over: UsageError
 ALLOW_MAX = 1_024  # longer lists need grants, not a list
 CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
 CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
@@ -257,6 +257,12 @@ DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over
 POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
 POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
 POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
+POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
+POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
+POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
+POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
 
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
@@ -279,7 +285,10 @@ CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, the
 CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
 CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
-CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
+CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 
 # -- relaying (links through a third peer) ----------------------------------------------------------
@@ -296,6 +305,7 @@ LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer'
 
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
 FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
 FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
@@ -304,3 +314,19 @@ FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; lik
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
 FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
 FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
+
+# -- first contacts ---------------------------------------------------------------------------------
+SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError
+SEED_LIST_MAX = DHT_SEEDS_MAX  # a node tries no more. Over: PeerError
+SEED_LIST_FILE_BYTES_MAX = 64 * 1024  # the longest list is 11 KB, twice that in hex. Larger: refused unread
+SEED_LIST_S_MAX = 400 * 86_400  # a year and a month to renew it: an abandoned mesh's list must end some day
+SEED_LIST_KEYS_MAX = 8  # signers a node believes: who signs now, who follows, a few to spare. Over: UsageError
+PATH_CHARS_MAX = 4_096  # no file system takes more. Over: UsageError
+DNS_WAIT_S = 10.0  # one name, all its tries; a resolver that is silent for longer will not answer
+DNS_RECORDS_MAX = DHT_SEEDS_MAX  # TXT records read of one name; the rest is left out and counted
+DNS_NAMES_MAX = 8  # a few organisations that run seeds. Over: UsageError
+LAN_PEERS_MAX = 64  # nodes of one LAN remembered; over: the one heard of first is forgotten
+LAN_SEEDS_MAX = 8  # of them tried as seeds and linked for being near; the DHT finds the others
+LAN_ADDRESSES_MAX = 4  # of one announcement; the rest is left out
+LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come within a second
