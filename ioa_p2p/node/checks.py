@@ -5,6 +5,7 @@ from typing import Any
 
 from ioa_p2p.node.access import HOW_TO_GET_ONE
 from ioa_p2p.node.node import Node
+from ioa_p2p.wire.ids import node_short
 
 DISK_FREE_BYTES_MIN = 100 * 1024 * 1024
 
@@ -17,14 +18,16 @@ def run(node: Node) -> list[dict[str, Any]]:
     seeds, heard = len(node.access.seeds.known), len(node.dht.seeds_heard)
     refusal = f"{node.health}" if node.health else "writes are durable"
     tried = contacts > 1  # it takes a node that we did not write to first
-    reach = "strangers reach us" if node.reachable else "strangers do not reach us" if tried else "nobody to tell yet"
+    relays = ", ".join(node_short(relay) for relay in node.relays.serving)
+    unreached = f"strangers reach us through {relays}" if relays else "strangers do not reach us"
+    reach = "strangers reach us" if node.reachable else unreached if tried or relays else "nobody to tell yet"
     return [
         _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
         _check("peers", True, f"{contacts} DHT contacts, {len(node.links.peers)} links", ""),
         _seeds(seeds, heard, contacts),
         *(_check("source", False, problem, "the other sources go on") for problem in node.access.problems),
-        _check("reachable", node.reachable or not tried, reach,
-               "open the UDP and TCP port in the firewall; until then the node is a client"),
+        _check("reachable", node.reachable or bool(relays) or not tried, reach,
+               "open the UDP and TCP port in the firewall, or have a neighbour that relays; see docs/nat.md"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),
         _check("key", not node.alarms, node.alarms[-1] if node.alarms else "no clone heard of",

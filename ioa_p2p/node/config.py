@@ -76,6 +76,10 @@ class Config:
     lan: Lan = "auto"
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
+    relay: bool = True
+    relay_reservations_max: int = limits.RELAY_RESERVATIONS_MAX
+    relay_bytes_max: int = limits.RELAY_CIRCUIT_BYTES_MAX
+    relay_s_max: int = limits.RELAY_CIRCUIT_S_MAX
     may_coordinate: bool = True
     rank: int = 100
     seed_list_file: str = ""
@@ -358,6 +362,7 @@ SETTINGS: tuple[Setting, ...] = (
         live=True,
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),
+    Setting("relay", "relay", _FLAG, "pass links on to nodes that strangers cannot reach; it sees only sealed bytes"),
     Setting("may_coordinate", "may_coordinate", _FLAG, "this node is willing to lead teams"),
     Setting(
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
@@ -394,4 +399,17 @@ SETTINGS: tuple[Setting, ...] = (
         "the same, of one requester",
         live=True,
     ),
+    Setting(
+        "limits.relay_reservations_max",
+        "relay_reservations_max",
+        _whole(1, 1_024),
+        "nodes that may be reached through this one; more are told to ask another",
+    ),
+    Setting(
+        "limits.relay_bytes_max",
+        "relay_bytes_max",
+        _whole(1024 * 1024, (1 << 32) - 1),
+        "bytes that one relayed link may use before it must be dialled anew",
+    ),
+    Setting("limits.relay_s_max", "relay_s_max", _whole(60, 7 * 86_400), "likewise, seconds"),
 )

@@ -3,7 +3,8 @@
     want(node, why) ──> links.connect            the last `why` gone ──> links.forget
 
 A node's link listens on the TCP port of the same number as its DHT's UDP port unless its record says otherwise,
-so a DHT contact alone is enough to dial.
+so a DHT contact alone is enough to dial. That holds for contacts in the table, whom strangers reach; a node behind a
+router is dialled at the addresses of its record alone.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 from ioa_p2p.net.ports import LinkDown, Links, LinkUp
 from ioa_p2p.wire.dht import Contact
-from ioa_p2p.wire.link import Hello
 
 NEIGHBOURS = 9  # directory neighbours kept linked; more cost memory, fewer see less
 LOOK_S = 5.0  # how often neighbours are chosen anew
@@ -22,7 +22,7 @@ class Neighbourhood:
     """`contacts`: the DHT's good peers, best first. Feed link events to `on_link`."""
 
     def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]]) -> None:
-        self.hellos: dict[bytes, tuple[Hello, str, bool]] = {}
+        self.up: dict[bytes, LinkUp] = {}
         self._links = links
         self._contacts = contacts
         self._wants: dict[bytes, set[str]] = {}
@@ -77,12 +77,12 @@ class Neighbourhood:
 
     def on_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
-            self.hellos[event.peer] = (event.hello, event.address, event.outbound)
+            self.up[event.peer] = event
             risen = self._risen.pop(event.peer, None)
             if risen is not None:
                 risen.set()
         else:
-            self.hellos.pop(event.peer, None)
+            self.up.pop(event.peer, None)
 
     async def _keep(self) -> None:
         """Keep links to a few contacts; who is neither linked nor known to the DHT any more is let go."""

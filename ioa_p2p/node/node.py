@@ -29,9 +29,9 @@ from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.rules import Rules
-from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
+from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock
+from ioa_p2p.node import clock, relays
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
@@ -39,7 +39,9 @@ from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Hit, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.jobs import Jobs
+from ioa_p2p.node.keeping import Keeping
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
 from ioa_p2p.node.story import Stories, Story
@@ -52,7 +54,7 @@ from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
-from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
 from ioa_p2p.wire.records import AgentRecord, Card
@@ -61,6 +63,7 @@ PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and ano
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
+LAST_BOOT = ("node", b"boot")
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
@@ -118,6 +121,7 @@ class Node:
         self._stack.callback(self.storage.close)
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
+        self.boot = self._count_start()
         await self._start_agents()
         try:
             await self._open_net()
@@ -126,6 +130,13 @@ class Node:
             hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
+
+    def _count_start(self) -> int:
+        """This start's id: unix ms, but larger than the last one's even if the clock went back."""
+        boot = max(int(self.started * 1_000), int.from_bytes(self.storage.get(*LAST_BOOT) or b"") + 1)
+        with suppress(StorageError):  # a full disk keeps nobody from starting
+            self.storage.commit([Save(*LAST_BOOT, boot.to_bytes(8))])
+        return boot
 
     async def _start_agents(self) -> None:
         tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
@@ -165,9 +176,13 @@ class Node:
     def _links(self, port: int) -> Links:
         from ioa_p2p.net.libp2p import Libp2pLinks  # only here: tests over memory need no libp2p
 
-        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, FEATURES)
-        link_port = self.config.link_port or port
-        return Libp2pLinks(self.key.seed, hello, random.Random(), self.config.link_host, link_port)
+        config = self.config
+        terms = RelayTerms(config.relay_reservations_max, config.relay_bytes_max, config.relay_s_max)
+        features = (*FEATURES, relays.FEATURE) if config.relay else FEATURES
+        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, features)
+        link_port = config.link_port or port
+        relay = terms if config.relay else None
+        return Libp2pLinks(self.key.seed, hello, random.Random(), config.link_host, link_port, relay)
 
     def _build(self, datagrams: Datagrams, links: Links) -> None:
         """Machines, their drivers, and everything that listens to them."""
@@ -193,15 +208,21 @@ class Node:
         self.teams_driver = driver(self.teams, send=self.switch.send_teams, emit=self._on_teams)
         self.switch.plug(self.dht_driver, self.gossip_driver, self.teams_driver)
         self.switch.on_link.append(self._on_link)
+        self.switch.on_relay.append(self._on_relay)
         self._build_services()
 
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
+        self.keeping = Keeping(self.config.home.directory, self._standing, self._alarm)
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
             self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
-            lambda: self.links.addresses[: limits.RECORD_ADDRESSES_MAX], self._offer,
+            lambda: self.addresses, self._offer,
+        )  # fmt: skip
+        self.relays = Relays(
+            self.links, self.neighbourhood.up, lambda: self.ready.is_set() and self.dht.is_client,
+            lambda node: any(contact.key == node for contact in self.dht.contacts), self._on_address_change,
         )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
         self.offers = Offers(self.key.node, self.agents, self.config)
@@ -213,11 +234,13 @@ class Node:
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
         self.goals = Goals(
-            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.links.addresses),
+            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.addresses),
             lambda: frozenset(self.config.allow),
         )  # fmt: skip
 
     def _start_machines(self) -> None:
+        self.keeping.start(self.key.node, self.agents.cards)
+        self._stack.push_async_callback(self.keeping.aclose)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
@@ -226,6 +249,8 @@ class Node:
             driver.start()
         self.neighbourhood.start()
         self._stack.callback(self.neighbourhood.close)
+        self.relays.start()
+        self._stack.callback(self.relays.close)
 
     def _join(self) -> None:
         for name in self.agents.cards:
@@ -245,9 +270,10 @@ class Node:
     # -- what others may ask of the node
 
     @property
-    def boot(self) -> int:
-        """This start's boot id: unix ms."""
-        return int(self.started * 1_000)
+    def addresses(self) -> tuple[str, ...]:
+        """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
+        relayed = self.relays.addresses
+        return (*self.links.addresses[: limits.RECORD_ADDRESSES_MAX - len(relayed)], *relayed)
 
     @property
     def rows(self) -> Rows:
@@ -262,8 +288,7 @@ class Node:
     def publish(self, agent: str) -> None:
         """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
         card = self.agents.cards[agent]
-        addresses = self.links.addresses[: limits.RECORD_ADDRESSES_MAX]
-        self.dht_driver.command(dht_commands.Publish(card, addresses, "", FEATURES, (), self.config.ttl_s))
+        self.dht_driver.command(dht_commands.Publish(card, self.addresses, "", FEATURES, (), self.config.ttl_s))
 
     def new_search(self, on_hit: Callable[[Hit], None] = lambda _: None) -> Search:
         return Search(self.directory, self.neighbourhood, self._own(), on_hit)
@@ -307,16 +332,39 @@ class Node:
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
 
+    def _keep_own(self, agent: str) -> None:
+        """Our own agents stand in the directory too."""
+        for item in self.dht.held:
+            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self.key.node, agent):
+                self.keeping.heard(item.body, item.raw)
+                self.keeping.card(item.body.card, codec.encode(self.agents.cards[agent]))
+
+    def _standing(self, node: bytes, agent: str) -> int:
+        """How late an agent makes room for others in the directory."""
+        return (node == self.key.node) + (node in self.config.allow)
+
     def _offer(self) -> None:
         """Tell the team machine which of our agents may be called, and how busy they are."""
-        self.teams_driver.command(self.offers.offer(self.links.addresses, self.jobs.load))
+        self.teams_driver.command(self.offers.offer(self.addresses, self.jobs.load))
 
     # -- events
 
     def _on_link(self, event: LinkUp | LinkDown) -> None:
         self.neighbourhood.on_link(event)
+        self.relays.choose()
         word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
         log.debug("link to %s is %s", ids.node_short(event.peer), word)
+
+    def _on_relay(self, event: RelayUp | RelayDown) -> None:
+        word = "passes links on to us" if isinstance(event, RelayUp) else f"does not relay for us ({event.reason})"
+        log.info("%s %s", ids.node_short(event.peer), word)
+        self.relays.on_event(event)
+
+    def _on_address_change(self) -> None:
+        """Whoever looks us up, or calls us into a team, must get the new addresses."""
+        for name in self.agents.cards:
+            self.publish(name)
+        self._offer()
 
     def _on_dht(self, event: Any) -> None:
         if self.directory.on_event(event):
@@ -326,8 +374,13 @@ class Node:
                 self.reachable = reachable
                 self.ready.set()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
+            case dht_events.Heard(record, frame):
+                self.keeping.heard(record, frame)
+            case dht_events.CardHeard(card_hash, card):
+                self.keeping.card(card_hash, card)
             case dht_events.Published(agent, _, confirmed, holders, _, cut):
                 self.published[agent] = event
+                self._keep_own(agent)
                 self.publish_news.set()
                 log.info(
                     "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)
@@ -337,9 +390,12 @@ class Node:
                 self.publish_news.set()
                 log.info("publishing %s waits: %s", agent, reason)
             case dht_events.CloneAlarm(node, agent, seq):
-                self._alarm(
-                    f"two different records of {agent}@{ids.node_short(node)} claim number {seq}: a cloned key?"
-                )
+                what = f"records of its agent {agent} up to number {seq}" if agent else f"a link of its start {seq}"
+                self._alarm(f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")
+            case dht_events.ClockDoubted(offset_s):
+                self._alarm(f"our clock is {offset_s:+.0f} s from our peers: nothing is published until it is set")
+            case dht_events.ClockTrusted():
+                log.info("our clock agrees with our peers' again; publishing anew")
             case _:
                 pass
 

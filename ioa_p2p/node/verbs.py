@@ -65,7 +65,8 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "ready": node.ready.is_set(),
         "reachable": node.reachable,
         "dht": f"{node.datagrams.endpoint.host}:{node.datagrams.endpoint.port}",
-        "addresses": list(node.links.addresses),
+        "addresses": list(node.addresses),
+        "relays": [node_text(relay) for relay in node.relays.serving],
         "peers": len(node.links.peers),
         "contacts": len(node.dht.contacts),
         "records": len(node.dht.held),
@@ -77,6 +78,7 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
         "degraded": str(node.health) if node.health else "",
         "alarms": node.alarms,
+        "clock_offset_s": node.dht.clock_offset_s,
         "notes": node.access.notes,
         "counters": counters(node),
     }
@@ -103,9 +105,10 @@ async def _id(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
 async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     peers = [
-        {"node": node_text(peer), "address": address, "outbound": outbound, "software": hello.software}
-        for peer, (hello, address, outbound) in sorted(node.neighbourhood.hellos.items())
-    ]
+        {"node": node_text(link.peer), "address": link.address, "outbound": link.outbound,
+         "software": link.hello.software, "via": node_text(link.via) if link.via else ""}
+        for _, link in sorted(node.neighbourhood.up.items())
+    ]  # fmt: skip
     return {"peers": peers, "contacts": len(node.dht.contacts)}
 
 

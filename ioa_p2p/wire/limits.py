@@ -25,6 +25,8 @@ FEATURES_MAX = 16  # what one major version may add
 FEATURE_BYTES_MAX = 24  # a word, not a text
 INDEX_MODEL_BYTES_MAX = 32  # name and version of the index model
 SKETCH_BYTES = 64  # an int8 sketch; a pointer must fit 192 B
+SKETCH_PRODUCT_MAX = SKETCH_BYTES * 128 * 128  # of any two sketches, in either direction
+SHARD_DEPTHS = (0, 4, 8)  # bits; where a crowded key's pointers go too: 16 times as many holders each
 SHARD_BITS_MAX = 8  # 256 shards hold a key of more publishers than a mesh of this size has
 OWNER_CERT_BYTES_MAX = 140  # two keys' worth of rights, dates and a signature
 CARD_BYTES_MAX = 16 * 1024  # one link frame with room; a larger card is not fetched
@@ -70,7 +72,7 @@ DHT_SLOW_S = (0.1, 0.2, 1.0)  # least, first and most patience before a peer fre
 DHT_MISSES_MAX = 3  # then a peer leaves the table
 DHT_SUSPECTS_MAX = 1_024  # peers remembered as slow; over: the oldest is forgotten
 DHT_SUSPECT_S = 60  # how long one is left out of lookups
-DHT_CONTACTED_MAX = 1_024  # peers we wrote to, remembered until we are proven reachable; over: the oldest goes
+DHT_CONTACTED_MAX = 1_024  # peers we wrote to, who prove nothing of our reach; over: the oldest goes
 DHT_CONTACTED_S = 600  # a home router forgets a mapping well before
 DHT_DIAL_BACK_S = 10  # between requests to be dialled back, and between those granted
 DHT_JUMP_S = 5.0  # a timer this late means that we slept: nobody is blamed for silence
@@ -94,8 +96,6 @@ STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private 
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
-POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
-POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
 DHT_PASS_ON_S = 2.0  # newcomers of so long are seen to together
 DHT_KEEPERS = 3  # of the holders of an item see to its copies: one may be silent
 DHT_KEEP_MAX = 1_024  # items one node sees to at a time, besides its own; over: a random part
@@ -271,6 +271,7 @@ CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 3
 CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
 REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
 REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+BOOTS_MAX = 4_096  # nodes whose newest start is remembered; over: the longest unheard goes
 CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
 
 # -- the local directory (storage/catalogue.py) -----------------------------------------------------
@@ -278,7 +279,10 @@ CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, the
 CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
 CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
-CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
+CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 
 # -- relaying (links through a third peer) ----------------------------------------------------------
@@ -303,6 +307,13 @@ FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; lik
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
 FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
 FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
+POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
+POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
+POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
+POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
+POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
 
 # -- first contacts ---------------------------------------------------------------------------------
 SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError

@@ -80,6 +80,6 @@ class Mesh:
         return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)
 
     def _links(self, config: Config) -> MemoryLinks:
-        hello = Hello(VERSION, ids.network_id(MESH), 1)
+        hello = Hello(VERSION, ids.network_id(MESH), 0)  # the node's boot id is drawn later
         node = NodeKey(config.home.read_key()).node
         return MemoryLinks(self.hub, node, hello, random.Random(1), link_address(config.dht_host, config.dht_port))
