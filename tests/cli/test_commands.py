@@ -366,6 +366,14 @@ def test_doctor_takes_in_what_the_running_node_finds(cli: Cli, node: FakeNode) -
     assert doctor(cli)["seeds"][0]["detail"] == "2 of 2 answer"
 
 
+def test_doctor_tells_once_what_command_and_node_both_look_at(cli: Cli, node: FakeNode) -> None:
+    cli("init")
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": True, "detail": "9 MiB free", "hint": ""}]})
+    assert len(doctor(cli)["disk"]) == 1
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": False, "detail": "full", "hint": "make room"}]})
+    assert [check["ok"] for check in doctor(cli)["disk"]] == [True, False]
+
+
 def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:
     import socket
 
