@@ -9,7 +9,8 @@ from ioa_p2p.wire.records import Card
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Enter the mesh and stay in it: seeds are tried for ever. peers: more contacts, tried once."""
+    """Enter the mesh and stay in it. seeds: all of them, tried for ever; one that a later Join does not name is let go.
+    peers: more contacts, tried once."""
 
     seeds: tuple[Contact, ...] = ()
     peers: tuple[Contact, ...] = ()
@@ -43,19 +44,45 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class SearchRecord:
-    """The newest record of one agent. Answered by RecordFound."""
+    """The newest record of one agent. Answered by RecordFound.
+
+    thorough: for what feeds an assignment: over more disjoint paths, and every holder is heard.
+    """
 
     request: int
     node: bytes
     agent: str
+    thorough: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """The newest record of one agent from its own node at `endpoint` (packed, as in a pointer), else from holders.
+
+    Answered by RecordFound.
+    """
+
+    request: int
+    node: bytes
+    agent: str
+    endpoint: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPointers:
-    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound."""
+    """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
+
+    thorough: as in SearchRecord. wanted: pointers at most; of more found a fair sample, by sketch the nearest.
+    sketch: of the query, 64 B, made by the index model that a cell key ("cell:MODEL:17") names; it then ends as soon
+    as enough holders agree on the nearest, unless thorough. Not used under other keys, where sketches of several
+    models lie.
+    """
 
     request: int
     key: str
+    thorough: bool = False
+    wanted: int = limits.POINTERS_READ_MAX
+    sketch: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +104,32 @@ class PutFrame:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourUp:
-    """A link to `node` stands: exchange digests with it."""
+    """A link to `node` stands: exchange digests with it. boot: the id of its start, as its hello said."""
 
     node: bytes
+    boot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourDown:
     node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Our own addresses changed: a Refresh, and every agent is issued anew with these. addresses, endpoint: as in
+    Publish."""
+
+    addresses: tuple[str, ...]
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Is this node there now? Ask it before you offer an agent of it. Answered by Probed."""
+
+    request: int
+    contact: Contact
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,23 +20,34 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class RecordFound:
-    """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued."""
+    """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued.
+
+    direct: its own node gave it, so that node lives. copies: how many of those who answered gave this very record.
+    """
 
     request: int
     record: AgentRecord | None
     asked: int
     answered: int
     age_s: float = 0.0
+    direct: bool = False
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PointersFound:
-    """pointers: one of each agent, in no order of merit. asked, answered: peers."""
+    """pointers: one of each agent, by sketch the nearest first, else in no order of merit; holders: of each pointer
+    how many had it. asked, answered: peers, once for each part of a popular key. rpcs, size_bytes: what it cost, all
+    datagrams both ways.
+    """
 
     request: int
     pointers: tuple[Pointer, ...]
     asked: int
     answered: int
+    holders: tuple[int, ...] = ()
+    rpcs: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,22 @@ class CardFound:
 
     request: int
     card: Card | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A record of somebody else's was proven: stored here, or read on the way. frame: its signed bytes."""
+
+    record: AgentRecord
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CardHeard:
+    """A card was fetched. card: its encoded bytes, which `hash` names."""
+
+    hash: bytes
+    card: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +88,8 @@ class FramePut:
 class Published:
     """The record and all pointers were put. confirmed of holders: the record's. keys: pointers placed well enough.
 
-    cut: index keys beyond the limit, under which the agent is not found.
+    cut: index keys beyond the limit, under which the agent is not found. split: keys so popular that their holders
+    keep a sample; the agent is in the key's shards too, and placed if its shard has it.
     """
 
     agent: str
@@ -70,11 +98,12 @@ class Published:
     holders: int
     keys: int
     cut: tuple[str, ...]
+    split: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """Not published yet; it is tried again by itself. reason: 'no-peers' or 'too-few-holders'."""
+    """Not published yet; it is tried again by itself. reason: 'no-peers', 'too-few-holders' or 'clock'."""
 
     agent: str
     reason: str
@@ -83,8 +112,32 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockDoubted:
+    """Most peers have another time, or ours is long gone: nothing is published until it is right. offset_s: what
+    to add to our wall clock to have theirs."""
+
+    offset_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTrusted:
+    """Our wall clock agrees with the peers' again; everything is published anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """there: the node itself answered at that endpoint just now."""
+
+    request: int
+    there: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CloneAlarm:
-    """Two different frames claim one seq, or an older start of a node spoke after a newer one."""
+    """Two nodes use one key: two different frames claim one seq, or an older start of a node spoke after a newer one.
+
+    Without an agent, seq is the older start, to which there is a link.
+    """
 
     node: bytes
     agent: str

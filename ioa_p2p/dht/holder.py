@@ -5,9 +5,13 @@
 An answer is built from what is held now; nothing is remembered of who asked.
 """
 
-from ioa_p2p.dht import space
+from collections.abc import Iterator
+from itertools import islice
+
+from ioa_p2p.dht import ranking, space
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.records import Gate
+from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Now
@@ -25,13 +29,14 @@ from ioa_p2p.wire.dht import (
     Store,
     Stored,
     Verdict,
+    pack_cursor,
     pack_endpoint,
+    unpack_cursor,
 )
 
 _FOUND_FIXED_BYTES = 26  # a Found without cursor, frames and contacts
 _FRAME_HEAD_BYTES = 3
 _CONTACT_BYTES = 52  # the larger, IPv6, with its head
-_POINTERS_MIN = 4  # a page holds as many whatever their size
 _CONTACTS_FIRST = 5  # for which a first page leaves room beyond that
 
 
@@ -44,11 +49,11 @@ class Holder:
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
-        return Pong(ping.id, client, self._tokens.give(now, peer), seen)
+        return Pong(ping.id, client, self._tokens.give(now, peer), seen, max(0, int(now.wall)))
 
     def found(self, now: Now, peer: Contact, find: FindNode | FindRecord | FindPointers, client: bool) -> Found:
         """A record is given alone: who has it needs to be sent no further."""
-        cursor = b""
+        cursor, split = b"", False
         frames: list[bytes] = []
         contacts: tuple[bytes, ...] = ()
         if isinstance(find, FindRecord):
@@ -56,9 +61,10 @@ class Holder:
             frames = [held.item.raw] if held is not None else []
         elif isinstance(find, FindPointers):
             frames, cursor = self._page(now, find)
+            split = self._kept.crowded(find.key)
         if not frames or (isinstance(find, FindPointers) and not find.cursor):
             contacts = self._contacts(peer, find.key, _room(frames, cursor) // _CONTACT_BYTES)
-        return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor)
+        return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor, split)
 
     def stored(self, now: Now, peer: Contact, store: Store, client: bool) -> Stored:
         """Raises PeerError for a frame that is not to be kept by anybody."""
@@ -66,7 +72,7 @@ class Holder:
             return Stored(store.id, client, Verdict.TOKEN)
         source = space.subnet(peer.host) or peer.key
         verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
-        return Stored(store.id, client, verdict)
+        return Stored(store.id, client, verdict, self._kept.crowded(self._gate.key(store.frame)))
 
     def had(self, now: Now, peer: Contact, have: Have, client: bool) -> Had:
         asked = (have.hashes[i : i + 8] for i in range(0, len(have.hashes) - 7, 8))
@@ -75,23 +81,29 @@ class Holder:
 
     def _page(self, now: Now, find: FindPointers) -> tuple[list[bytes], bytes]:
         """Frames after the cursor, and the cursor after them, empty at the end."""
-        room = _room([], bytes(limits.DHT_ID_BYTES))
+        start, given = unpack_cursor(find.cursor) if find.cursor else (find.id, 0)
+        room = _room([], bytes(limits.POINTERS_CURSOR_BYTES))
         spare = 0 if find.cursor else _CONTACTS_FIRST * _CONTACT_BYTES
         frames: list[bytes] = []
-        last = b""
-        for held in self._kept.under(now, find.key):
-            if held.item.slot <= find.cursor:
-                continue
+        for held, places in self._order(now, find, start, given):
             room -= len(held.item.raw) + _FRAME_HEAD_BYTES
-            if room < (spare if len(frames) >= _POINTERS_MIN else 0) or len(frames) == 16:
-                return frames, last
+            if room < (spare if len(frames) >= limits.POINTERS_PAGE else 0) or len(frames) == 16:
+                return frames, pack_cursor(start, given)
             frames.append(held.item.raw)
-            last = held.item.slot
+            given += places
         return frames, b""
+
+    def _order(self, now: Now, find: FindPointers, start: int, given: int) -> Iterator[tuple[Held, int]]:
+        """Fair among sources; with a sketch by merit too. With each, how many places it takes."""
+        lot = self._kept.under(now, find.key, start)
+        if len(find.sketch) != limits.SKETCH_BYTES:
+            return ((held, 1) for held in islice(lot, given, None))
+        held = list(lot)
+        return ranking.mixed(ranking.ranked(find.sketch, held), held, given)
 
     def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)
-        closest = self._peers.table.closest(space.at(key), count + 1)
+        closest = self._peers.table.around(space.at(key), count + 1)
         return tuple([entry.packed for entry in closest if entry.contact.key != peer.key][:count])
 
 

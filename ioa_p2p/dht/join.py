@@ -43,20 +43,28 @@ class Joining:
 
     def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
         """Raises UsageError('too-many-seeds')."""
-        if len({seed.key for seed in seeds} | self._seeds.keys()) > limits.DHT_SEEDS_MAX:
+        if len({seed.key for seed in seeds}) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
+        known, self._seeds = self._seeds, {}
         for contact in seeds:
             if contact.key != self._means.peers.own:
-                seed = self._seeds[contact.key] = Seed(contact)
-                self._try(seed, now)
+                self._seeds[contact.key] = self._kept(known, contact) or Seed(contact)
+        for seed in [seed for key, seed in self._seeds.items() if known.get(key) is not seed]:
+            self._try(seed, now)
         self._recall(now, peers)
         self._settle(now)
 
+    @property
+    def heard(self) -> frozenset[bytes]:
+        """The seeds that answered when last asked."""
+        return frozenset(key for key, seed in self._seeds.items() if seed.heard)
+
     def refresh(self, now: Now) -> None:
-        """Try all seeds at once and look around."""
+        """Try all seeds at once, look around, and let all who know us hear where we are now."""
         for seed in self._seeds.values():
             self._ping(now, seed.contact, None)
         self._recall(now)
+        self._means.peers.announce(now)
         self.search(now)
 
     def search(self, now: Now) -> None:
@@ -101,6 +109,11 @@ class Joining:
         for contact in dict.fromkeys((*peers, *known)):
             if contact.key not in self._seeds and contact.key != self._means.peers.own:
                 self._ping(now, contact, None)
+
+    def _kept(self, known: dict[bytes, Seed], contact: Contact) -> Seed | None:
+        """What we know of a seed that is named again at the same place."""
+        seed = known.get(contact.key)
+        return seed if seed is not None and seed.contact == contact else None
 
     def _try(self, seed: Seed, now: Now) -> None:
         """Ping it, unless it was heard of late anyway."""

@@ -84,7 +84,10 @@ class Keeper:
         """What we publish, and of what we hold that to which fewer than three known nodes are nearer."""
         own = {item.slot: item for item in self._own()}
         table = self._means.peers.table
-        others = [held.item for held in self._means.store if held.until_s > now.boot and held.item.slot not in own]
+        store = self._means.store
+        others = [held.item for held in store if held.until_s > now.boot and held.item.slot not in own]
+        # Holders of a crowded key have different samples by design: nothing is lacking there.
+        others = [item for item in others if not store.crowded(item.key)]
         near = [item for item in others if table.rank(space.at(item.key)) < limits.DHT_KEEPERS]
         if len(near) > limits.DHT_KEEP_MAX:
             near = self._rng.sample(near, limits.DHT_KEEP_MAX)
@@ -119,10 +122,10 @@ class Keeper:
             self._means.calls.ask(now, contact, Have, Had, self, batch, hashes)
 
     def _settle(self, now: Now, asked: list[Copies]) -> None:
-        """Once all have answered for an item, give it to those who lack it, if too few have it."""
+        """Once all have answered for an item, give it to those who lack it, if too few have it and it still lives."""
         for copies in asked:
             copies.open -= 1
-            if copies.open or copies.enough:
+            if copies.open or copies.enough or self._means.store.known(now, copies.item.hash) is None:
                 continue
             for contact, token in copies.lacking:
                 self._means.calls.ask(now, contact, Store, Stored, self._stores, None, token, copies.item.raw)

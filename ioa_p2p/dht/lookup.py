@@ -1,158 +1,159 @@
-"""One lookup's shortlist: whom to ask next, and when to stop. Kademlia paper, 2.3.
+"""One lookup over node-disjoint paths: whom to ask next, and when to stop. S/Kademlia paper, 4.4.
 
-    learn(contact) ──> candidates, nearest first (3k) ── next() ──> ask  (alpha under way, no rounds)
-                          ^                                          │
-                          └── contacts of the answer <── answered ───┤
-                              place freed, not awaited <── slow, lost┘
+    start(what our own table knows) ──> d paths ── next() ──> ask   (each path has a few under way, no rounds)
+                                          ^                    │
+      learn(on the path that asked) <─────┴───── answered <────┤
+                               place freed, not awaited <── slow, lost
 
-Done when the k nearest that answer have all answered, or after `calls_max` requests. A slow peer's late answer still
-counts. `asked` is shared: lookups over disjoint paths to one target hand in the same set and never ask a peer twice.
+All paths start with all that our own table knows, the pool, and claim from it, nearest first, one node one path. Done
+when no path has anybody left to ask, or after `calls_max` requests; a path led astray gets at most twice its share of
+them. A slow peer's late answer still counts. A search that is done in vain may `widen` it: finished paths then claim
+what is left of the pool, for liars near the target may have filled all their windows.
 """
 
-from bisect import insort
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable
 from operator import attrgetter
 
 from ioa_p2p.dht import space
+from ioa_p2p.dht.path import Claim, Claims, Path, State
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact
 
-
-class State(Enum):
-    NEW = "new"
-    ASKED = "asked"
-    ANSWERED = "answered"
-    SLOW = "slow"  # asked, not waited for while there are others
-    SUSPECT = "suspect"  # slow of late, asked only if all else has failed
-    LOST = "lost"
-
-
-@dataclass(slots=True, eq=False)
-class Candidate:
-    distance: int
-    contact: Contact
-    state: State = State.NEW
-
-
+_calls = attrgetter("calls")
 _distance = attrgetter("distance")
 
 
 class Lookup:
-    """target: a place in the space. A plain shortlist: it sends nothing and knows no time."""
+    """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. It sends nothing and knows no
+    time."""
 
     def __init__(
         self,
         target: int,
-        asked: set[bytes] | None = None,
+        paths: int,
+        radius: int = 0,
         k: int = limits.DHT_K,
         alpha: int = limits.DHT_ALPHA,
         calls_max: int = limits.DHT_LOOKUP_CALLS_MAX,
     ) -> None:
         self.target = target
-        self.calls = 0
-        self.under_way = 0
-        self._asked: set[bytes] = set() if asked is None else asked
+        self.radius = radius
+        self._claims = Claims()
+        self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
+        self._pool: list[Contact] = []
+        self._widened = False
+        self._suspects: set[bytes] = set()
         self._k = k
-        self._alpha = alpha
+        self._alpha = max(1, alpha // paths)
         self._calls_max = calls_max
-        self._by_key: dict[bytes, Candidate] = {}
-        self._order: list[Candidate] = []
+        self._path_calls_max = min(calls_max, -(-2 * calls_max // paths))
 
-    def learn(self, contact: Contact, *, suspect: bool = False) -> None:
-        """Hear of a peer. A suspect is kept back and asked only if all else has failed."""
-        known = self._by_key.get(contact.key)
-        if known is None:
-            self._insert(Candidate(space.position(contact.key) ^ self.target, contact, _first_state(suspect)))
-        elif known.contact != contact and known.state is State.LOST:
-            # An old endpoint must not hide the one that works.
-            known.contact, known.state = contact, State.NEW
-            self._asked.discard(contact.key)
+    @property
+    def calls(self) -> int:
+        """Requests made."""
+        return sum(path.calls for path in self._paths)
 
-    def wants(self, key: bytes) -> bool:
-        """Whether a contact of this node would be news."""
-        known = self._by_key.get(key)
-        return known is None or known.state is State.LOST
+    @property
+    def under_way(self) -> int:
+        """Requests that are waited for."""
+        return sum(path.under_way for path in self._paths)
+
+    @property
+    def paths_under_way(self) -> set[int]:
+        return {path.number for path in self._paths if path.under_way}
+
+    def start(self, contacts: Iterable[Contact]) -> None:
+        """What our own table knows, or somebody we chose to trust."""
+        self._pool = list(contacts)
+        for contact in self._pool:
+            for path in self._paths:
+                path.learn(contact)
+
+    def widen(self) -> None:
+        """Ask all of the pool too."""
+        self._widened = True
+
+    def suspect(self, key: bytes) -> None:
+        """Keep it back: it is asked only if all else has failed."""
+        self._suspects.add(key)
+
+    def path_of(self, contact: Contact) -> int | None:
+        """The path it was asked on, at this endpoint."""
+        claim = self._claims.of(contact)
+        return claim.path if claim is not None else None
+
+    def near(self, contact: Contact) -> bool:
+        """Whether it is where holders should be, give or take."""
+        return not self.radius or space.position(contact.key) ^ self.target <= 2 * self.radius
+
+    def learn(self, path: int, contact: Contact) -> None:
+        """Somebody asked on `path` named it."""
+        self._paths[path].learn(contact)
+
+    def wants(self, path: int, key: bytes) -> bool:
+        """Whether a contact of this node would be news there."""
+        return self._paths[path].wants(key)
 
     def next(self) -> Contact | None:
-        """The peer to ask now, which then counts as asked; None if enough are under way or none is left."""
-        if self.under_way >= self._alpha or self.calls >= self._calls_max:
+        """The peer to ask now, which is then claimed; None if enough are under way or none is left."""
+        if self.calls >= self._calls_max:
             return None
-        candidate = self._next_new() or self._next_suspect()
-        if candidate is None:
-            return None
-        candidate.state = State.ASKED
-        self._asked.add(candidate.contact.key)
-        self.under_way += 1
-        self.calls += 1
-        return candidate.contact
+        for path in sorted(self._paths, key=_calls):
+            if path.under_way < self._alpha and (contact := self._next_on(path)) is not None:
+                path.claim(contact)
+                return contact
+        return None
 
-    def answered(self, key: bytes) -> None:
-        self._leave(key, State.ANSWERED)
+    def answered(self, contact: Contact) -> None:
+        self._leave(contact, State.ANSWERED)
 
-    def slow(self, key: bytes) -> None:
-        self._leave(key, State.SLOW)
+    def slow(self, contact: Contact) -> None:
+        self._leave(contact, State.SLOW)
 
-    def lost(self, key: bytes) -> None:
-        self._leave(key, State.LOST)
+    def lost(self, contact: Contact) -> None:
+        self._leave(contact, State.LOST)
 
     @property
     def done(self) -> bool:
         """Never while all hope is on the slow."""
-        if self.under_way or (self.calls < self._calls_max and not self._idle()):
+        if self.under_way or (self.calls < self._calls_max and any(map(self._next_on, self._paths))):
             return False
-        return self._has(State.ANSWERED) or not self._has(State.SLOW)
+        return self._any(State.ANSWERED) or not self._any(State.SLOW)
 
     def closest(self) -> list[Contact]:
-        """The peers that answered, nearest first, at most k."""
-        found = [candidate.contact for candidate in self._order if candidate.state is State.ANSWERED]
-        return found[: self._k]
+        """Who answered, nearest first: the k nearest; in a crowded region all, up to `limits.DHT_REGION_MAX`."""
+        found, count = self._nearest(), self._k
+        if len(found) >= self._k and 2 * found[self._k - 1].distance < self.radius:
+            inside = sum(claim.distance <= self.radius for claim in found)
+            count = min(inside, limits.DHT_REGION_MAX)
+        return [claim.contact for claim in found[:count]]
 
-    def _idle(self) -> bool:
-        return self._next_new() is None and self._next_suspect() is None
+    @property
+    def reach(self) -> int | None:
+        """How far the k-th nearest that answered is; None if fewer did."""
+        found = self._nearest()
+        return found[self._k - 1].distance if len(found) >= self._k else None
 
-    def _next_new(self) -> Candidate | None:
-        """The nearest not yet asked among the k nearest that may still answer."""
-        window = self._k
-        for candidate in self._order:
-            if candidate.state is State.NEW and candidate.contact.key not in self._asked:
-                return candidate
-            if candidate.state in (State.ASKED, State.ANSWERED):
-                window -= 1
-                if not window:
-                    return None
-        return None
+    def _nearest(self) -> list[Claim]:
+        return sorted((claim for claim in self._claims if claim.state is State.ANSWERED), key=_distance)
 
-    def _next_suspect(self) -> Candidate | None:
-        if self.under_way or self._has(State.ANSWERED):
+    def _next_on(self, path: Path) -> Contact | None:
+        if path.calls >= self._path_calls_max:
             return None
-        suspects = (candidate for candidate in self._order if candidate.state is State.SUSPECT)
-        return next((candidate for candidate in suspects if candidate.contact.key not in self._asked), None)
+        contact = path.next(self._suspects)
+        if contact is None and self._widened:
+            contact = next((one for one in self._pool if self._claims.get(one.key) is None), None)
+        if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
+            contact = path.next(set())
+        return contact
 
-    def _has(self, state: State) -> bool:
-        return any(candidate.state is state for candidate in self._order)
+    def _any(self, state: State) -> bool:
+        return any(claim.state is state for claim in self._claims)
 
-    def _leave(self, key: bytes, state: State) -> None:
-        candidate = self._by_key.get(key)
-        if candidate is None or candidate.state in (State.ANSWERED, State.LOST):
+    def _leave(self, contact: Contact, state: State) -> None:
+        claim = self._claims.of(contact)
+        if claim is None or claim.state in (State.ANSWERED, State.LOST):
             return
-        if candidate.state is State.ASKED:
-            self.under_way -= 1
-        candidate.state = state
-
-    def _insert(self, candidate: Candidate) -> None:
-        insort(self._order, candidate, key=_distance)
-        self._by_key[candidate.contact.key] = candidate
-        if len(self._order) > limits.DHT_SHORTLIST:
-            self._forget_farthest()
-
-    def _forget_farthest(self) -> None:
-        """One under way stays: its answer must find it."""
-        for index in range(len(self._order) - 1, -1, -1):
-            if self._order[index].state is not State.ASKED:
-                del self._by_key[self._order.pop(index).contact.key]
-                return
-
-
-def _first_state(suspect: bool) -> State:
-    return State.SUSPECT if suspect else State.NEW
+        if claim.state is State.ASKED:
+            self._paths[claim.path].under_way -= 1
+        claim.state = state

@@ -9,7 +9,7 @@ the datagram came), a node key (32 B) for a `wire.dht.Directory` message. Sends 
 """
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,28 +18,32 @@ from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.dht.budget import Requests
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
+from ioa_p2p.dht.clock import Clock
+from ioa_p2p.dht.clones import Clones
 from ioa_p2p.dht.holder import Holder
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.pointers import PointerSearch
+from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
-from ioa_p2p.dht.put import Put
+from ioa_p2p.dht.queries import Queries
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
-from ioa_p2p.dht.records import Gate, item_of
-from ioa_p2p.dht.search import Means, RecordSearch, Search
-from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.dht.records import Gate, place_of
+from ioa_p2p.dht.region import Density
+from ioa_p2p.dht.search import Means
+from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
-from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.errors import UsageError
 from ioa_p2p.wire import dht as wire
-from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Pointer
+from ioa_p2p.wire.records import AgentRecord, Card
 
 TIMER = "dht"
 
@@ -62,21 +66,34 @@ class DhtMachine:
         self._agenda = Agenda(TIMER)
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
-        self._store = Store(self._clone)
-        self._gate = Gate(network, self._store, check)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults)
+        self._store = Store(self._clone, rng)
+        self._gate = Gate(network, self._store, check, self._kept, partial(self._proven, key.node))
+        self._clones = Clones(key.node, boot, self._alarm)
+        self._requests = Requests()
+        self._probes = Probes(self._calls, self._out)
+        density = Density(self._peers.table)
+        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
-        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable)
+        self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
+        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
-        self._neighbours = Neighbours(self._store, self._gate, self._out, self.faults, self._compared)
+        self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
         self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
-            key, network, rows, rng, boot, self._means, self._cards, self._out, lambda: self._reach.seen
+            key,
+            network,
+            rows,
+            rng,
+            boot,
+            self._means,
+            self._cards,
+            self._out,
+            lambda: self._reach.seen,
+            self._clock,
         )
         self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
-        self._searches = 0
-        self._waiting: deque[Callable[[Now], None]] = deque()
+        self._queries = Queries(self._means, rng, self._out, lambda: self._reach.seen)
         self._told_good = 0
 
     # -- the machine's four inputs
@@ -84,6 +101,7 @@ class DhtMachine:
     def start(self, now: Now) -> list[Effect]:
         self._agenda.at(now.boot + limits.DHT_SAVE_PEERS_S, self._look_after)
         self._agenda.at(now.boot + self._spread(limits.DHT_REFRESH_S), self._look_around)
+        self._clock.watch(now)
         return self._effects()
 
     def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
@@ -108,17 +126,21 @@ class DhtMachine:
                 self._joining.join(now, seeds, peers)
             case commands.Publish():
                 self._publisher.publish(now, command)
+                self._tell_own(now)
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
-            case commands.SearchRecord(request, node, agent):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent)))
-            case commands.SearchPointers(request, text):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text)))
-            case commands.PutFrame(request, frame):
-                self._search(now, partial(self._put_frame, request, _own_item(frame)))
+                self._tell_own(now)
+            case commands.Moved(addresses, endpoint):
+                self._publisher.move(addresses, endpoint)
+                self._refresh(now)
+            case commands.Probe(request, contact):
+                self._probes.probe(now, request, contact)
+            case commands.SearchRecord() | commands.FetchRecord() | commands.SearchPointers() | commands.PutFrame():
+                self._queries.ask(now, command)
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
-            case commands.NeighbourUp(node):
+            case commands.NeighbourUp(node, boot):
+                self._clones.linked(node, boot)
                 self._neighbours.up(now, node)
             case commands.NeighbourDown(node):
                 self._neighbours.down(node)
@@ -144,18 +166,42 @@ class DhtMachine:
         return [entry.contact for entry in self._peers.table if not entry.misses]
 
     @property
+    def seeds_heard(self) -> frozenset[bytes]:
+        """Keys of the seeds that answered when last asked."""
+        return self._joining.heard
+
+    @property
     def held(self) -> list[Item]:
-        """All records and pointers held here, own ones included: the local directory. Some may be past their time."""
+        """All records and pointers held here, own ones included. Some may be past their time: see `alive`."""
         return [held.item for held in self._store]
+
+    def kept_card(self, hash_: bytes) -> Card | None:
+        """The card with this hash, if it can be had without asking."""
+        return self._cards.kept(hash_)
+
+    def alive(self, now: Now) -> list[Item]:
+        """All records and pointers held here whose time is not over, own ones included."""
+        return [held.item for held in self._store if held.until_s > now.boot]
+
+    @property
+    def is_client(self) -> bool:
+        """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
+        return self._reach.seen is not None and not self._reach.proven
 
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
-        """Our DHT endpoint as a peer saw it."""
+        """Our DHT endpoint as most peers see it."""
         return self._reach.seen
+
+    @property
+    def clock_offset_s(self) -> float | None:
+        """What to add to our wall clock to have the peers' time, if ours cannot be trusted."""
+        return self._clock.offset_s
 
     # -- messages
 
     def _asked(self, now: Now, peer: wire.Contact, message: wire.Request) -> None:
+        self._requests.spend(now, peer)
         self._reach.request(now, peer)
         client = self._calls.client
         match message:
@@ -175,12 +221,13 @@ class DhtMachine:
                 return
         self._out.append(Send(peer, answer))
         if not message.client:
-            self._peers.heard_of(now, peer)
+            self._peers.asked_by(now, peer)
 
     def _answered(self, now: Now, peer: wire.Contact, answer: wire.Answer) -> None:
         call = self._calls.match(peer, answer)
         self._calls.heard(now, call)
         if isinstance(answer, wire.Pong):
+            self._clock.heard(now, peer, answer.wall)
             self._reach.pong(now, peer, answer)
         self._peers.proven(now, peer, answer.client)
         call.asker.answered(now, call, answer)
@@ -198,53 +245,6 @@ class DhtMachine:
             case wire.CardGiven():
                 self._cards.given(node, message)
 
-    # -- searches on command
-
-    def _search(self, now: Now, start: Callable[[Now], None]) -> None:
-        if self._searches < limits.DHT_SEARCHES_MAX:
-            self._searches += 1
-            start(now)
-        elif len(self._waiting) < limits.DHT_QUEUE_MAX:
-            self._waiting.append(start)
-        else:
-            raise UsageError("busy", "too many searches wait already", "ask again in a while")
-
-    def _search_ended(self, now: Now) -> None:
-        self._searches -= 1
-        if self._waiting:
-            self._searches += 1
-            self._waiting.popleft()(now)
-
-    def _search_record(self, request: int, key: bytes, now: Now) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request)).start(now)
-
-    def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
-        record = search.item.body if search.item is not None else None
-        assert record is None or isinstance(record, AgentRecord)
-        age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        found = events.RecordFound(request, record, search.lookup.calls, len(search.tokens), age_s)
-        self._emit_found(now, found)
-
-    def _search_pointers(self, request: int, key: bytes, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request)).start(now)
-
-    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(item.body for item in search.items.values() if isinstance(item.body, Pointer))
-        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
-        self._emit_found(now, found)
-
-    def _put_frame(self, request: int, item: Item, now: Now) -> None:
-        put = Put(self._calls, item.raw, partial(self._frame_put, request))
-        Search(self._means, item.key, lambda now, search: put.store(now, search)).start(now)
-
-    def _frame_put(self, request: int, now: Now, put: Put) -> None:
-        self._out.append(Emit(events.FramePut(request, put.succeeded, put.confirmed, put.holders)))
-        self._search_ended(now)
-
-    def _emit_found(self, now: Now, event: Any) -> None:
-        self._out.append(Emit(event))
-        self._search_ended(now)
-
     # -- what the parts tell each other
 
     def _entered(self, now: Now, contact: wire.Contact) -> None:
@@ -253,13 +253,35 @@ class DhtMachine:
     def _missed(self, contact: wire.Contact) -> None:
         self._peers.missed(contact)
 
+    def _proven(self, own: bytes, item: Item) -> None:
+        if isinstance(item.body, AgentRecord) and item.body.node != own:
+            self._out.append(Emit(events.Heard(item.body, item.raw)))
+
     def _clone(self, item: Item) -> None:
-        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+        self._alarm(item.body.node, item.body.agent, item.body.seq)
+
+    def _alarm(self, node: bytes, agent: str, number: int) -> None:
+        self._out.append(Emit(events.CloneAlarm(node, agent, number)))
+
+    def _kept(self, now: Now, old: Held | None, new: Item) -> None:
+        """A frame of somebody else was newly kept."""
+        self._clones.kept(old.item if old is not None else None, new)
+        if old is not None and place_of(old.item.body) != place_of(new.body):
+            self._neighbours.changed(now, new.slot)
 
     def _reachable(self, now: Now) -> None:
         self._readiness.check(now)
         if len(self._peers.table):
+            self._peers.announce(now)
             self._joining.search(now)
+
+    def _moved(self, now: Now) -> None:
+        """Peers see us elsewhere: whoever has our old place gets the new one."""
+        self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _clock_right(self, now: Now) -> None:
+        self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
         self._readiness.filled(now)
@@ -294,20 +316,15 @@ class DhtMachine:
     def _refresh(self, now: Now) -> None:
         self._calls.abandon(now)
         self._joining.refresh(now)
+        self._issue_all(now)
+
+    def _issue_all(self, now: Now) -> None:
         self._publisher.issue_all(now)
+        self._tell_own(now)
+
+    def _tell_own(self, now: Now) -> None:
+        for item in self._publisher.own:
+            self._neighbours.changed(now, item.slot)
 
     def _spread(self, seconds: float) -> float:
         return seconds * self._rng.uniform(0.8, 1.2)
-
-
-def _own_item(frame: bytes) -> Item:
-    """A frame our own side wants put. Raises UsageError('bad-frame')."""
-    try:
-        return item_of(frame)
-    except PeerError as fault:
-        raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
-
-
-def _pointers_at(text: str) -> bytes:
-    """The DHT key of an index key text at depth 0."""
-    return ids.pointer_key(ids.index_key(text), 0, b"")

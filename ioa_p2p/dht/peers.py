@@ -2,8 +2,11 @@
 
 contact heard of ── ping, if its bucket has room ──> answered ──> table ──> saved (the 200 last heard)
 request of a stranger ─┘                              unanswered ──> suspect, missed, dropped
+request from where its sender is not known to be ── ping ──> answered: it moved, its old endpoint is forgotten
 """
 
+import random
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,7 +33,8 @@ class Peers:
         self._saved = {contact.key: contact for contact in self.remembered}
         self._calls = calls
         self._out = out
-        self._pinged: set[bytes] = set()
+        self._pinged: set[Contact] = set()
+        self._callers: OrderedDict[bytes, Contact] = OrderedDict()
         self._on_entered = on_entered
 
     def usable(self, contact: Contact, source: Contact) -> bool:
@@ -38,16 +42,46 @@ class Peers:
         return contact.key != self.own and space.scope(contact.host) >= space.scope(source.host)
 
     def heard_of(self, now: Now, contact: Contact) -> None:
-        """Somebody named it, or it asked us something: ping it if it would find a place in the table."""
-        place = space.position(contact.key)
-        if len(self._pinged) >= limits.DHT_PINGS_MAX or contact.key in self._pinged:
-            return
-        if self.table.has_room_for(place) and not self._calls.suspects.has(contact.key, now.boot):
+        """Somebody named it: ping it if it would find a place in the table, or we lost it elsewhere."""
+        entry = self.table.get(space.position(contact.key))
+        lost = entry is not None and entry.misses > 0 and entry.contact != contact
+        if lost or (self.table.has_room_for(space.position(contact.key)) and not self._suspect(now, contact)):
+            self._try(now, contact)
+
+    def asked_by(self, now: Now, contact: Contact) -> None:
+        """It asked us something, as no client: it may know us, and is now where it asked from."""
+        self._callers.pop(contact.key, None)
+        self._callers[contact.key] = contact
+        if len(self._callers) > limits.CALLERS_MAX:
+            self._callers.popitem(last=False)
+        entry = self.table.get(space.position(contact.key))
+        if entry is None:
+            self.heard_of(now, contact)
+        elif entry.contact != contact:
+            self._try(now, contact)
+
+    def announce(self, now: Now) -> None:
+        """We may be elsewhere now: be heard there by all who may know us, so that they forget where we were."""
+        known = {entry.contact.key: entry.contact for entry in self.table}
+        for contact in (self._callers | known).values():
+            self.ping(now, contact)
+
+    def ask_some(self, now: Now, rng: random.Random) -> None:
+        """Ping a few at random: what do they see?"""
+        good = [entry.contact for entry in self.table if not entry.misses]
+        for contact in rng.sample(good, min(len(good), limits.CLOCK_ASKED)):
             self.ping(now, contact)
 
     def ping(self, now: Now, contact: Contact) -> None:
-        self._pinged.add(contact.key)
+        self._pinged.add(contact)
         self._calls.ask(now, contact, Ping, Pong, self, None)
+
+    def _suspect(self, now: Now, contact: Contact) -> bool:
+        return self._calls.suspects.has(contact.key, now.boot)
+
+    def _try(self, now: Now, contact: Contact) -> None:
+        if len(self._pinged) < limits.DHT_PINGS_MAX and contact not in self._pinged:
+            self.ping(now, contact)
 
     def proven(self, now: Now, contact: Contact, client: bool) -> None:
         """It answered a request of ours at this endpoint."""
@@ -83,13 +117,13 @@ class Peers:
         self._saved = best
 
     def answered(self, now: Now, call: Call, answer: Any) -> None:
-        self._pinged.discard(call.to.key)
+        self._pinged.discard(call.to)
 
     def slow(self, now: Now, call: Call) -> None:
         pass
 
     def lost(self, now: Now, call: Call) -> None:
-        self._pinged.discard(call.to.key)
+        self._pinged.discard(call.to)
 
 
 def _heard_last(entry: Entry) -> float:

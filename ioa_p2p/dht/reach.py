@@ -1,5 +1,6 @@
-"""Can strangers reach us? Until that is proven we are a client: in nobody's table.
+"""Where are we, and can strangers reach us? Until that is proven we are a client: in nobody's table.
 
+    pong: our endpoint as seen, not where we thought ── ask others ── most agree ──> moved
     pong: our endpoint as seen ── loopback or private: nothing in between ──────────────> proven
                                └─ public: DialBack ─> peer ─ Introduce ─> third peer ─ Ping ─> proven
 
@@ -7,6 +8,7 @@ Only a peer we never wrote to proves anything: our own datagram opens a home rou
 """
 
 import random
+from collections import OrderedDict
 from collections.abc import Callable
 
 from ioa_p2p.dht import space
@@ -19,10 +21,16 @@ from ioa_p2p.wire.dht import Contact, DialBack, Introduce, Pong, pack_contact, u
 
 
 class Reach:
-    """on_proven(now) is called once."""
+    """on_proven(now) is called whenever it was proven, on_moved(now) whenever peers agree that we are elsewhere."""
 
     def __init__(
-        self, rng: random.Random, calls: Calls, peers: Peers, out: list[Effect], on_proven: Callable[[Now], None]
+        self,
+        rng: random.Random,
+        calls: Calls,
+        peers: Peers,
+        out: list[Effect],
+        on_proven: Callable[[Now], None],
+        on_moved: Callable[[Now], None],
     ) -> None:
         self.seen: tuple[str, int] | None = None
         self._rng = rng
@@ -30,7 +38,9 @@ class Reach:
         self._peers = peers
         self._out = out
         self._on_proven = on_proven
-        self._asked_s = self._granted_s = float("-inf")
+        self._on_moved = on_moved
+        self._voices: OrderedDict[bytes, tuple[str, int]] = OrderedDict()
+        self._asked_s = self._granted_s = self._doubted_s = float("-inf")
 
     @property
     def proven(self) -> bool:
@@ -38,10 +48,10 @@ class Reach:
 
     def pong(self, now: Now, peer: Contact, pong: Pong) -> None:
         """Raises PeerError('bad-endpoint')."""
-        self.seen = unpack_endpoint(pong.seen)
+        seen = self._hear(now, peer, unpack_endpoint(pong.seen))
         if self.proven:
             return
-        if space.scope(self.seen[0]) is not Scope.PUBLIC:
+        if space.scope(seen[0]) is not Scope.PUBLIC:
             self._prove(now)
         elif now.boot - self._asked_s >= limits.DHT_DIAL_BACK_S:
             self._asked_s = now.boot
@@ -69,7 +79,36 @@ class Reach:
         if self._peers.table.get(space.position(peer.key)) is not None and self._peers.usable(contact, peer):
             self._peers.ping(now, contact)
 
+    def _hear(self, now: Now, peer: Contact, endpoint: tuple[str, int]) -> tuple[str, int]:
+        """Where we are, as most of those asked of late say; one voice a subnet, or private peer."""
+        if self.seen is None:
+            self.seen = endpoint
+        if endpoint != self.seen and now.boot - self._doubted_s >= limits.REACH_DOUBT_S:
+            self._doubted_s = now.boot
+            self._voices.clear()
+            self._peers.ask_some(now, self._rng)
+        voice = space.subnet(peer.host) or peer.key
+        self._voices.pop(voice, None)
+        self._voices[voice] = endpoint
+        if len(self._voices) > limits.REACH_VOICES_MAX:
+            self._voices.popitem(last=False)
+        if endpoint != self.seen and self._agreed(endpoint):
+            self._move(now, endpoint)
+        return self.seen
+
+    def _agreed(self, endpoint: tuple[str, int]) -> bool:
+        """More than half of the voices, and two where there are two to ask."""
+        votes = sum(other == endpoint for other in self._voices.values())
+        return 2 * votes > len(self._voices) and votes >= min(2, self._peers.table.good)
+
+    def _move(self, now: Now, endpoint: tuple[str, int]) -> None:
+        """From elsewhere nothing is proven: another router may stand in between."""
+        self.seen = endpoint
+        self._doubted_s = float("-inf")
+        if space.scope(endpoint[0]) is Scope.PUBLIC:
+            self._calls.client = True
+        self._on_moved(now)
+
     def _prove(self, now: Now) -> None:
         self._calls.client = False
-        self._calls.contacted.clear()
         self._on_proven(now)

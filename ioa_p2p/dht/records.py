@@ -6,11 +6,11 @@
 Nothing changes before the signature holds, except what a sender has used of its budget.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.dht.store import Item, Store
+from ioa_p2p.dht.budget import Budget
+from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.effects import Now
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import codec, frames, ids, limits
@@ -28,32 +28,24 @@ class PointerHead(RecordHead, frozen=True):
     depth: int
 
 
-class Budget:
-    """Frames a sender may have checked: a burst, refilled steadily. The longest idle sender is forgotten first."""
-
-    def __init__(self) -> None:
-        self._left: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
-
-    def spend(self, now: Now, sender: bytes) -> None:
-        """Raises PeerError('over-budget')."""
-        burst, per_s = limits.STORE_BUDGET
-        left, at_s = self._left.pop(sender, (float(burst), now.boot))
-        left = min(burst, left + (now.boot - at_s) * per_s)
-        self._left[sender] = (max(left - 1, 0.0), now.boot)
-        if len(self._left) > limits.STORE_BUDGET_PEERS_MAX:
-            self._left.popitem(last=False)
-        if left < 1:
-            raise PeerError("over-budget")
-
-
 class Gate:
-    """The one way in for records and pointers. check: verifies a frame's signature."""
+    """The one way in for records and pointers. check: verifies a frame's signature. on_kept(now, old, new) is told
+    of what was newly kept, and of what it replaced; on_proven(item) of all that stood the checks."""
 
-    def __init__(self, network: bytes, store: Store, check: Callable[[Frame, bytes], None] = envelope.check) -> None:
+    def __init__(
+        self,
+        network: bytes,
+        store: Store,
+        check: Callable[[Frame, bytes], None] = envelope.check,
+        on_kept: Callable[[Now, Held | None, Item], None] = lambda now, old, new: None,
+        on_proven: Callable[[Item], None] = lambda item: None,
+    ) -> None:
         self._network = network
         self._store = store
         self._check = check
-        self._budget = Budget()
+        self._on_kept = on_kept
+        self._on_proven = on_proven
+        self._budget = Budget(*limits.STORE_BUDGET, limits.STORE_BUDGET_PEERS_MAX)
 
     def admit(self, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
         """A frame somebody wants kept here. source: for the quota, see `store.Held`. sender: whose budget pays;
@@ -64,17 +56,27 @@ class Gate:
         hash_ = ids.blake(raw)
         held = self._store.known(now, hash_)
         if held is not None and held.item.hash == hash_:
+            if sender == held.item.body.node:
+                self._store.move(held, source)
             return Verdict.KNOWN
         head = _head(frame)
         slot = slot_of(head)
         held = self._store.get(now, slot)
         if held is not None and held.item.body.seq > head.seq:
             return Verdict.OLDER
-        return self._store.put(now, self._prove(now, frame, head, hash_), source)
+        item = self._prove(now, frame, head, hash_)
+        verdict = self._store.put(now, item, source)
+        if verdict is Verdict.KEPT:
+            self._on_kept(now, held, item)
+        return verdict
 
     def slot(self, raw: bytes) -> bytes:
         """The slot an unchecked frame claims. Raises PeerError for one without a readable head."""
         return slot_of(_head(_parse(raw)))
+
+    def key(self, raw: bytes) -> bytes:
+        """The DHT key an unchecked frame claims. Raises PeerError likewise."""
+        return key_of(_head(_parse(raw)))
 
     def read(self, now: Now, raw: bytes, key: bytes) -> Item:
         """A frame somebody answered with, when asked for `key`. Raises PeerError."""
@@ -94,7 +96,9 @@ class Gate:
         self._check(frame, self._network)
         body = codec.decode(frame.body, _BODY[frame.kind])
         _check_own(body)
-        return Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+        item = Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+        self._on_proven(item)
+        return item
 
 
 def item_of(raw: bytes) -> Item:
@@ -122,8 +126,20 @@ def check_window(now: Now, head: RecordHead) -> None:
     """Raises PeerError('not-yet-valid' | 'expired')."""
     if head.issued > now.wall + limits.CLOCK_SKEW_S:
         raise PeerError("not-yet-valid")
-    if head.issued + head.ttl + limits.CLOCK_SKEW_S <= now.wall:
+    if is_past(now, head):
         raise PeerError("expired")
+
+
+def is_past(now: Now, head: RecordHead) -> bool:
+    """Whether its time is over for everybody, whenever they first saw it."""
+    return head.issued + head.ttl + limits.CLOCK_SKEW_S <= now.wall
+
+
+def place_of(body: AgentRecord | Pointer) -> tuple[object, ...]:
+    """What it says of where its agent is, and whether it is."""
+    if isinstance(body, AgentRecord):
+        return body.addresses, body.endpoint, body.gone
+    return (body.endpoint,)
 
 
 def _parse(raw: bytes) -> Frame:

@@ -4,7 +4,8 @@
                                    ^                                   │
                                    └───────── slow, lost: go on ───────┘
 
-No rounds: every answer, slow peer or miss lets the next request go at once.
+No rounds: every answer, slow peer or miss lets the next request go at once. A lookup goes over disjoint paths; what
+is found is merged over all of them, and only holders on different paths count as agreeing.
 """
 
 from collections import Counter
@@ -18,6 +19,7 @@ from ioa_p2p.dht.calls import Call, Calls
 from ioa_p2p.dht.lookup import Lookup
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.records import Gate
+from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.store import Item, Store
 from ioa_p2p.effects import Now
 from ioa_p2p.errors import PeerError
@@ -35,52 +37,61 @@ class Means:
     gate: Gate
     agenda: Agenda
     faults: Counter[str]
+    density: Density
 
 
 class Search:
-    """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once."""
+    """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once.
+
+    paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment.
+    """
 
     request: type[FindNode] | type[FindRecord] | type[FindPointers] = FindNode
 
-    def __init__(self, means: Means, key: bytes, done: Callable[[Now, Any], None]) -> None:
+    def __init__(
+        self, means: Means, key: bytes, done: Callable[[Now, Any], None], paths: int = limits.DHT_PATHS_WRITE
+    ) -> None:
         self.key = key
-        self.lookup = Lookup(space.at(key))
+        self.lookup = Lookup(space.at(key), paths, means.density.radius)
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
         self._means = means
         self._done = done
+        self._fields: tuple[bytes, ...] = (key,)
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
         table = self._means.peers.table
-        for entry in table.closest(self.lookup.target, limits.DHT_K) or list(table):
-            self._learn(now, entry.contact)
-        for contact in contacts:
-            self._learn(now, contact)
+        closest = table.closest(self.lookup.target, limits.DHT_K) or list(table)
+        first = [*(entry.contact for entry in closest), *contacts]
+        for contact in first:
+            self._suspect(now, contact)
+        self.lookup.start(first)
         self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._step(now)
 
     @property
     def holders(self) -> list[Contact]:
-        """The closest that answered, nearest first."""
+        """The closest that answered, nearest first, over all paths."""
         return self.lookup.closest()
 
     def answered(self, now: Now, call: Call, answer: Found) -> None:
         self.tokens[call.to.key] = answer.token
-        self.lookup.answered(call.to.key)
+        self.lookup.answered(call.to)
         if self.finished:
             return
         self._take(now, call, answer)
-        if not self._enough():
-            self._learn_from(now, call.to, answer)
+        path = self.lookup.path_of(call.to)
+        if path is not None and not self._enough():
+            self._learn_from(now, path, call.to, answer)
         self._step(now)
 
     def slow(self, now: Now, call: Call) -> None:
-        self.lookup.slow(call.to.key)
+        self.lookup.slow(call.to)
         self._step(now)
 
     def lost(self, now: Now, call: Call) -> None:
-        self.lookup.lost(call.to.key)
+        self.lookup.lost(call.to)
         self._step(now)
 
     # -- what the kinds of search differ in
@@ -96,6 +107,10 @@ class Search:
         """Whether those asked may well be enough: then nobody else is asked for now."""
         return False
 
+    def _in_vain(self) -> bool:
+        """Whether a lookup that is done should be widened."""
+        return False
+
     def _busy(self) -> bool:
         """Whether it must go on after the lookup is done."""
         return False
@@ -105,25 +120,30 @@ class Search:
     def _step(self, now: Now) -> None:
         if not self.finished and self._enough():
             self._finish(now)
+        if not self.finished and self.lookup.done and self._in_vain():
+            self.lookup.widen()
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
-            self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
+            self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
 
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
+            if self.lookup.done:
+                self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)
 
-    def _learn(self, now: Now, contact: Contact) -> None:
-        self.lookup.learn(contact, suspect=self._means.calls.suspects.has(contact.key, now.boot))
+    def _suspect(self, now: Now, contact: Contact) -> None:
+        if self._means.calls.suspects.has(contact.key, now.boot):
+            self.lookup.suspect(contact.key)
 
-    def _learn_from(self, now: Now, source: Contact, answer: Found) -> None:
-        """The answer's contacts that are news, at most three of one subnet: a liar cannot fill the shortlist from
-        one network."""
+    def _learn_from(self, now: Now, path: int, source: Contact, answer: Found) -> None:
+        """The answer's contacts that are news on its path, at most three of one subnet: a liar cannot fill the
+        shortlist from one network."""
         subnets: Counter[bytes] = Counter()
         for packed in answer.contacts:
-            if not self.lookup.wants(packed[: limits.NODE_ID_BYTES]):
+            if not self.lookup.wants(path, packed[: limits.NODE_ID_BYTES]):
                 continue
             try:
                 contact = unpack_contact(packed)
@@ -134,7 +154,8 @@ class Search:
             if subnet is not None:
                 subnets[subnet] += 1
             if self._means.peers.usable(contact, source) and subnets[subnet or b""] <= limits.DHT_SUBNET_TABLE_MAX:
-                self._learn(now, contact)
+                self._suspect(now, contact)
+                self.lookup.learn(path, contact)
                 self._means.peers.heard_of(now, contact)
 
     def _read(self, now: Now, raw: bytes) -> Item | None:
@@ -146,45 +167,55 @@ class Search:
 
 
 class RecordSearch(Search):
-    """Finds the newest AgentRecord under `key`; ends early when enough holders agree on it.
+    """Finds the newest AgentRecord under `key`; ends early when enough holders on different paths agree on it.
 
-    thorough: never early, for a publisher that must know the newest of all and every holder.
+    thorough: over more paths and never early, for a publisher that must know the newest of all and every holder, or
+    for what feeds an assignment.
     """
 
     request = FindRecord
 
     def __init__(self, means: Means, key: bytes, done: Callable[[Now, Any], None], *, thorough: bool = False) -> None:
-        super().__init__(means, key, done)
+        super().__init__(means, key, done, limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ)
         self.item: Item | None = None
-        self.holding: set[bytes] = set()
+        self.agreeing: set[int] = set()
+        self.copies = 0
         self._thorough = thorough
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         held = self._means.store.get(now, self.key)
         if held is not None:
-            self._count(held.item, self._means.peers.own)
+            self._count(held.item, _OWN)
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:
+        path = self.lookup.path_of(call.to) if self.lookup.near(call.to) else None
         for raw in answer.frames[:1]:
-            if self.item is not None and raw == self.item.raw:
-                self.holding.add(call.to.key)
-                continue
-            item = self._read(now, raw)
+            item = self.item if self.item is not None and raw == self.item.raw else self._read(now, raw)
             if item is not None:
-                self._count(item, call.to.key)
+                self._count(item, path)
 
-    def _count(self, item: Item, holder: bytes) -> None:
-        """Newest seq wins, of one seq the lower hash."""
+    def _count(self, item: Item, path: int | None) -> None:
+        """Newest seq wins, of one seq the lower hash. path: None for who is too far to be a holder: what it says is
+        taken, but it agrees with nobody."""
         best = self.item
         if best is None or (item.body.seq, best.hash) > (best.body.seq, item.hash):
-            self.item, self.holding = item, {holder}
+            self.item, self.agreeing, self.copies = item, set(), 0
+        self.copies += item is self.item
+        if path is not None and item is self.item:
+            self.agreeing.add(path)
 
     def _enough(self) -> bool:
-        return not self._thorough and len(self.holding) >= limits.DHT_AGREE
+        return not self._thorough and len(self.agreeing) >= limits.DHT_AGREE
+
+    def _in_vain(self) -> bool:
+        return self.item is None
 
     def _hold_back(self) -> bool:
         """As long as nobody asked lacks it, those under way are likely to make it enough."""
-        hopeful = bool(self.holding) or not self.tokens
-        likely = len(self.holding) + self.lookup.under_way
+        hopeful = bool(self.agreeing) or not self.tokens
+        likely = len(self.agreeing | self.lookup.paths_under_way)
         return not self._thorough and hopeful and likely >= limits.DHT_AGREE
+
+
+_OWN = -1  # the path of what we hold ourselves

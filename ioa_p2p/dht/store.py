@@ -2,17 +2,21 @@
 
     checked item ── put ──> Verdict        slot = one record, or one pointer of one agent under one key
                      └──> kept until min(first seen + ttl, issued + ttl + 600 s), whatever is put again
+    a key with too many pointers ──> keeps a fair sample of them, see `sample`
 
 Deadlines run on boot time, so a jump of the wall clock frees or keeps nothing. Kept in memory only: after a restart
 publishers, other holders and neighbours fill it again.
 """
 
+import hashlib
 import heapq
 import itertools
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ioa_p2p.dht.sample import Sample
 from ioa_p2p.effects import Now
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Verdict
@@ -40,12 +44,16 @@ class Held:
 
 
 class Store:
-    """on_clone(item) is told when two different frames claim one slot and seq: two nodes use one key."""
+    """on_clone(item) is told when two different frames claim one slot and seq: two nodes use one key.
 
-    def __init__(self, on_clone: Callable[[Item], None]) -> None:
+    rng: for the secret by which samples are drawn.
+    """
+
+    def __init__(self, on_clone: Callable[[Item], None], rng: random.Random) -> None:
         self._on_clone = on_clone
+        self._secret = rng.randbytes(16)
         self._slots: dict[bytes, Held] = {}
-        self._keys: dict[bytes, set[bytes]] = {}
+        self._samples: dict[bytes, Sample] = {}
         self._hashes: dict[bytes, Held] = {}
         self._nodes: Counter[bytes] = Counter()
         self._sources: Counter[bytes] = Counter()
@@ -72,13 +80,21 @@ class Store:
         """The frame with this hash (its first 8 B are enough), if held."""
         return _alive(now, self._hashes.get(hash_[:8]))
 
-    def under(self, now: Now, key: bytes) -> list[Held]:
-        """All held under a DHT key, in the order of their slots."""
-        held = (self._slots[slot] for slot in sorted(self._keys.get(key, ())))
-        return [one for one in held if one.until_s > now.boot]
+    def under(self, now: Now, key: bytes, start: int = 0) -> Iterator[Held]:
+        """All held under a DHT key: one of each source, then a second of each, and so on. start: see
+        `Sample.order`."""
+        sample = self._samples.get(key)
+        slots = sample.order(start) if sample is not None else (key,)
+        held = (self.get(now, slot) for slot in slots)
+        return (one for one in held if one is not None)
+
+    def crowded(self, key: bytes) -> bool:
+        """Whether as many pointers are held under this key as may be."""
+        return len(self._samples.get(key, ())) >= limits.STORE_KEY_ITEMS_MAX
 
     def put(self, now: Now, item: Item, source: bytes) -> Verdict:
-        """Keep a proven item. Expired items go first, so none is refused for their sake."""
+        """Keep a proven item. Expired items go first, so none is refused for their sake. FULL: a quota is met, or it
+        is not in the sample of its crowded key."""
         self.expire(now)
         held = self._slots.get(item.slot)
         if held is not None and held.item.hash == item.hash:
@@ -95,7 +111,13 @@ class Store:
         if held is not None:
             self._take_out(held)
         self._put_in(Held(item, source, until_s))
-        return Verdict.KEPT
+        return Verdict.KEPT if self._thin_out(item.key) != item.slot else Verdict.FULL
+
+    def move(self, held: Held, source: bytes) -> None:
+        """Its own publisher brought what another had passed on: from now on it counts as the publisher's."""
+        if held.source != source and self._sources[source] < limits.STORE_SUBNET_ITEMS_MAX:
+            self._take_out(held)
+            self._put_in(replace(held, source=source))
 
     def expire(self, now: Now) -> None:
         """Forget all whose time is over."""
@@ -121,14 +143,24 @@ class Store:
             and self._bytes - freed_bytes + len(item.raw) <= limits.STORE_BYTES_MAX
             and self._nodes[body.node] - gone < limits.STORE_NODE_ITEMS_MAX
             and self._sources[source] - freed_source < limits.STORE_SUBNET_ITEMS_MAX
-            and len(self._keys.get(item.key, ())) - gone < limits.STORE_KEY_ITEMS_MAX
         )
+
+    def _thin_out(self, key: bytes) -> bytes | None:
+        """Bring a crowded key back to its bound: the slot that had to go."""
+        sample = self._samples.get(key)
+        if sample is None or len(sample) <= limits.STORE_KEY_ITEMS_MAX:
+            return None
+        last = sample.last()
+        self._take_out(self._slots[last])
+        return last
 
     def _put_in(self, held: Held) -> None:
         item = held.item
         self._slots[item.slot] = held
         self._hashes[item.hash[:8]] = held
-        self._keys.setdefault(item.key, set()).add(item.slot)
+        if item.slot != item.key:
+            rank = hashlib.blake2b(item.slot, key=self._secret, digest_size=8).digest()
+            self._samples.setdefault(item.key, Sample()).add(item.slot, held.source, rank)
         self._nodes[item.body.node] += 1
         self._sources[held.source] += 1
         self._bytes += len(item.raw)
@@ -139,9 +171,10 @@ class Store:
         del self._slots[item.slot]
         if self._hashes.get(item.hash[:8]) is held:
             del self._hashes[item.hash[:8]]
-        self._keys[item.key].discard(item.slot)
-        if not self._keys[item.key]:
-            del self._keys[item.key]
+        if item.slot != item.key:
+            self._samples[item.key].remove(item.slot, held.source)
+            if not len(self._samples[item.key]):
+                del self._samples[item.key]
         _count_down(self._nodes, item.body.node)
         _count_down(self._sources, held.source)
         self._bytes -= len(item.raw)

@@ -10,7 +10,7 @@ asked for; datagrams keep none.
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ioa_p2p.net.ports import Datagrams, Endpoint, LinkEvent, Links
@@ -101,6 +101,9 @@ class FaultyLinks:
 
     def cut(self, peer: bytes, reason: str) -> None:
         self._inner.cut(peer, reason)
+
+    def relay_through(self, peers: Collection[bytes]) -> None:
+        self._inner.relay_through(peers)
 
     def send(self, peer: bytes, kind: int, body: bytes) -> bool:
         """True may be a lie here: the frame can be lost, late or twice, as the faults say."""

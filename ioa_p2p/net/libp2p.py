@@ -4,8 +4,7 @@
     send ─> link.outbox ─ touched, next round ───┼─> Host.wake ─> one write for all that waits
     on_events <─ one batch <─ call_soon_threadsafe ┼── Host.inbox <─ one receive, no await, Switchboard
 
-libp2p is imported by `open`, in its thread: 1.2 CPU-seconds that must not stop the caller's loop. A relay is not
-used; its addresses (`/p2p-circuit`) are reserved and refused as unreachable for now.
+libp2p is imported by `open`, in its thread: 1.2 CPU-seconds that must not stop the caller's loop.
 """
 
 import asyncio
@@ -14,11 +13,12 @@ import logging
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ioa_p2p.errors import NetError
-from ioa_p2p.net.ports import Endpoint, Frames, LinkDown, LinkEvent, LinkUp
+from ioa_p2p.net.ports import Endpoint, Frames, LinkDown, LinkEvent, LinkUp, RelayTerms
 from ioa_p2p.net.switchboard import Link
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import Hello
@@ -45,14 +45,18 @@ class Libp2pLinks:
 
     seed: the 32 secret bytes of our Ed25519 key. hello: what we say of ourselves; its addresses, if empty, become
     the ones we listen on. dice: thrown on the other thread, so not to be shared. host: a literal address,
-    "0.0.0.0" for all; port 0: any free one.
+    "0.0.0.0" for all; port 0: any free one. relay: what we give to others who want to be reached; None: nothing.
     """
 
-    def __init__(self, seed: bytes, hello: Hello, dice: random.Random, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, seed: bytes, hello: Hello, dice: random.Random, host: str = "127.0.0.1", port: int = 0,
+        relay: RelayTerms | None = None,
+    ) -> None:  # fmt: skip
         self._seed = seed
         self._hello = hello
         self._dice = dice
         self._listen = Endpoint(host, port)
+        self._relay = relay
         self._counters: Counter[str] = Counter()
         self._standing: dict[bytes, Link] = {}
         self._touched: set[Link] = set()
@@ -101,6 +105,10 @@ class Libp2pLinks:
         if self._host:
             self._host.soon(self._host.cut, peer, reason)
 
+    def relay_through(self, peers: Collection[bytes]) -> None:
+        if self._host:
+            self._host.soon(self._host.relay_through, frozenset(peers))
+
     def send(self, peer: bytes, kind: int, body: bytes) -> bool:
         link = self._standing.get(peer)
         if link is None:
@@ -147,12 +155,12 @@ class Libp2pLinks:
         if host.withheld:
             host.soon(host.credit)
 
-    def _note(self, host: "Host", event: LinkEvent, link: Link) -> None:
+    def _note(self, host: "Host", event: LinkEvent, link: Link | None) -> None:
         if isinstance(event, Frames):
             host.read_bytes += sum(len(body) for _, body in event.frames)
-        elif isinstance(event, LinkUp):
+        elif isinstance(event, LinkUp) and link is not None:
             self._standing[event.peer] = link
-        else:
+        elif isinstance(event, LinkDown):
             self._standing.pop(event.peer, None)
 
     def _run(self, opened: "asyncio.Future[None]") -> None:
@@ -174,7 +182,8 @@ class Libp2pLinks:
         from ioa_p2p.net.libp2p_host import Host
 
         async def main() -> None:
-            host = Host(self._seed, self._hello, self._dice, self._listen, lambda: self._tell(self._deliver))
+            news = partial(self._tell, self._deliver)
+            host = Host(self._seed, self._hello, self._dice, self._listen, self._relay, news)
             await host.run(lambda: self._tell(self._begin, host, opened))
 
         trio.run(main)  # pyright: ignore[reportUnknownMemberType]

@@ -14,7 +14,7 @@ import ipaddress
 import random
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import cast
 
 import psutil
@@ -25,13 +25,15 @@ from libp2p.exceptions import BaseLibp2pError
 from libp2p.host.basic_host import BasicHost
 from libp2p.network.connection.swarm_connection import SwarmConn
 from libp2p.peer.id import ID
-from libp2p.protocol_muxer.multiselect_communicator import MultiselectCommunicator
 from multiaddr import Multiaddr
 
 from ioa_p2p.errors import NetError
+from ioa_p2p.net.libp2p_circuit import HOP, STOP, CircuitRefusedError, is_circuit, muxer_of, open_stream
 from ioa_p2p.net.libp2p_patches import check_port_free, node_of, peer_id_of, sturdy_swarm
-from ioa_p2p.net.libp2p_pipe import Pipe, SturdyYamux
-from ioa_p2p.net.ports import Endpoint, Frames, LinkEvent
+from ioa_p2p.net.libp2p_pipe import Pipe
+from ioa_p2p.net.libp2p_relay import Relay
+from ioa_p2p.net.libp2p_relayed import Relayed
+from ioa_p2p.net.ports import Endpoint, Frames, LinkEvent, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.switchboard import Link, Switchboard
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.link import PROTOCOL, Hello
@@ -103,10 +105,14 @@ class _BeforeWaiting(trio.abc.Instrument):
 
 
 class Host:
-    """One libp2p host. `post` is called, on this thread, when `inbox` was empty and no longer is."""
+    """One libp2p host. relay: what others get of us. post: called, on this thread, when `inbox` was empty and no longer
+    is."""
 
-    def __init__(self, seed: bytes, hello: Hello, dice: random.Random, listen: Endpoint, post: Callable[[], None]):
-        self.inbox: deque[tuple[LinkEvent, Link]] = deque()
+    def __init__(
+        self, seed: bytes, hello: Hello, dice: random.Random, listen: Endpoint, relay: RelayTerms | None,
+        post: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.inbox: deque[tuple[LinkEvent, Link | None]] = deque()
         self.read_bytes = 0  # of frames, taken out of the inbox; written by the other side only
         self.posted = False  # the other side has been called and has not begun to read
         self.withheld: set[PipeWire] = set()
@@ -121,6 +127,8 @@ class Host:
         own = node_of(self._own)
         assert own is not None, "our key is Ed25519"
         self.switchboard = Switchboard(own, hello, dice)
+        self._relay = Relay(relay, self.switchboard.counters) if relay else None
+        self._relayed = Relayed(self._swarm, self._relay_news)
         self._wires: set[PipeWire] = set()
         self._nursery: trio.Nursery
         self._dials: trio.CapacityLimiter
@@ -132,9 +140,13 @@ class Host:
         self._dials = trio.CapacityLimiter(limits.LINK_DIALS_MAX)
         self._token = trio.lowlevel.current_trio_token()
         self._host.set_stream_handler(_LINK_PROTOCOL, self._accept)
+        self._host.set_stream_handler(STOP, self._relayed.accept)
+        if self._relay:
+            self._host.set_stream_handler(HOP, self._relay.serve)
         if self._listen.port:
             check_port_free(self._listen)
         async with self._host.run([_multiaddr(self._listen)]), trio.open_nursery() as self._nursery:
+            self._relayed.nursery = self._nursery
             self.addresses = self._listening()
             hello = self.switchboard.hello
             self.switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
@@ -165,6 +177,9 @@ class Host:
     def cut(self, peer: bytes, reason: str) -> None:
         self.switchboard.cut(trio.current_time(), peer, reason)
         self._hand_over()
+
+    def relay_through(self, peers: Collection[bytes]) -> None:
+        self._relayed.want(peers)
 
     def wake(self, links: Iterable[Link]) -> None:
         for link in links:
@@ -202,9 +217,10 @@ class Host:
     async def _carry(self, stream: INetStream, peer: bytes, *, dialled: bool) -> None:
         """Carry one link over this stream until either ends."""
         wire = PipeWire(stream, self)
-        remote = wire.pipe.remote()
-        address = str(_multiaddr(remote)) if remote else ""
-        link = self.switchboard.opened(trio.current_time(), peer, address, wire, dialled=dialled)
+        remote, circuit = wire.pipe.remote(), wire.pipe.circuit
+        address = circuit.address if circuit else str(_multiaddr(remote)) if remote else ""
+        via = node_of(circuit.relay) if circuit else None
+        link = self.switchboard.opened(trio.current_time(), peer, address, wire, dialled=dialled, via=via)
         wire.link = link
         self._wires.add(wire)
         try:
@@ -240,6 +256,9 @@ class Host:
                 self._come_bytes += sum(len(body) for _, body in event.frames)
             self.inbox.append((event, link))
 
+    def _relay_news(self, event: RelayUp | RelayDown) -> None:
+        self.inbox.append((event, None))
+
     def _call_over(self) -> None:
         """One call for however many events, as the last act of a round: the threads share one interpreter lock."""
         if self.inbox and not self.posted:
@@ -261,43 +280,63 @@ class Host:
             self._nursery.start_soon(self._dial, peer, addresses)
 
     async def _dial(self, peer: bytes, addresses: Sequence[str]) -> None:
-        stream, reason = None, "no-address"
         async with self._dials:
-            for address in addresses[: limits.RECORD_ADDRESSES_MAX]:
-                stream, reason = await self._dial_one(peer, address)
-                if stream is not None:
-                    break
+            stream, reason = await self._first_stream(peer, addresses[: limits.RECORD_ADDRESSES_MAX])
         if stream is None:
             self.switchboard.dial_failed(trio.current_time(), peer, reason)
             self._hand_over()
         else:
             await self._carry(stream, peer, dialled=True)
 
+    async def _first_stream(self, peer: bytes, addresses: Sequence[str]) -> tuple[INetStream | None, str]:
+        """Dial the addresses in turn, each as soon as the one before failed or is slow; the first stream wins."""
+        won: list[INetStream] = []
+        reasons = ["no-address"]
+
+        async def attempt(address: str, failed: trio.Event) -> None:
+            stream, reason = await self._dial_one(peer, address)
+            if stream is None:
+                reasons.append(reason)
+                failed.set()
+            elif won:
+                muxer_of(stream).abort()  # two came at once
+            else:
+                won.append(stream)
+                nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            for address in addresses:
+                failed = trio.Event()
+                nursery.start_soon(attempt, address, failed)
+                with trio.move_on_after(limits.LINK_STAGGER_S):
+                    await failed.wait()
+        return (won[0], "") if won else (None, reasons[-1])
+
     async def _dial_one(self, peer: bytes, address: str) -> tuple[INetStream | None, str]:
         """A link stream over a connection of its own, or None and why not."""
-        try:
-            where = Multiaddr(address)
-        except ValueError:
-            return None, "bad-address"
         with trio.move_on_after(limits.LINK_HANDSHAKE_S):
             try:
-                return await self._open_stream(peer_id_of(peer), where), ""
+                return await self._open_link(peer_id_of(peer), address), ""
+            except CircuitRefusedError as refusal:
+                return None, refusal.status
+            except ValueError:
+                return None, "bad-address"
             except _ENDS:
                 return None, "no-answer"
             except Exception as fault:  # as above
                 return None, type(fault).__name__
         return None, "timeout"
 
-    async def _open_stream(self, peer: ID, where: Multiaddr) -> INetStream:
-        conn = cast(SwarmConn, await self._swarm.dial_addr(where, peer))
+    async def _open_link(self, peer: ID, address: str) -> INetStream:
+        if is_circuit(address):
+            conn = await self._relayed.dial(peer, address)
+        else:
+            conn = cast(SwarmConn, await self._swarm.dial_addr(Multiaddr(address), peer))
         try:
-            stream = await conn.new_stream()
-            talk = MultiselectCommunicator(stream)
-            await self._host.multiselect_client.select_one_of([_LINK_PROTOCOL], talk, int(limits.LINK_HANDSHAKE_S))
+            return await open_stream(conn, _LINK_PROTOCOL)
         except BaseException:
-            cast(SturdyYamux, conn.muxed_conn).abort()
+            muxer_of(conn).abort()
             raise
-        return stream
 
     # -- beginning and end -------------------------------------------------------------------------------
 

@@ -125,6 +125,13 @@ class SturdySwarm(Swarm):
     def set_stream_handler(self, stream_handler: StreamHandlerFn) -> None:
         super().set_stream_handler(_guarded(stream_handler))
 
+    async def carry_inbound(self, stream: TrioTCPStream, address: Multiaddr) -> None:
+        """One inbound connection that no listener of libp2p's accepted, to its end."""
+        try:
+            await self._handle_inbound_connection(stream, address)
+        finally:
+            stream.stream.socket.close()
+
     async def _handle_inbound_connection(self, read_write_closer: ReadWriteCloser, maddr: Multiaddr) -> None:
         """One inbound connection from its first byte to its end; the listener closes the socket after us."""
         stream = cast(TrioTCPStream, read_write_closer)

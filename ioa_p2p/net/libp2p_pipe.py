@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import trio
 from libp2p.abc import INetStream, ISecureConn
@@ -34,6 +34,13 @@ _SEALED_BYTES_MAX = 65_535 - 16  # plain bytes of one Noise message
 _CHUNK_BYTES_MAX = _SEALED_BYTES_MAX - yamux.HEADER_SIZE
 
 
+class Circuit(NamedTuple):
+    """A connection that a third peer carries."""
+
+    address: str
+    relay: ID
+
+
 class Intake:
     """Stands in for a muxer's secured connection: `read` gives libp2p only the frames that no pipe takes; whatever
     else it asks goes through unchanged."""
@@ -44,6 +51,7 @@ class Intake:
         noise = cast(Any, secured.conn)
         stream = cast(TrioTCPStream, noise.read_writer.read_write_closer.stream)
         self.socket = stream.stream.socket
+        self.circuit: Circuit | None = getattr(stream, "circuit", None)
         self._secured = secured
         self._decrypt = noise.decrypt
         self._sealed = bytearray()
@@ -162,6 +170,16 @@ class SturdyYamux(Yamux):
         except Exception:
             self.abort()  # whatever it is, it ends this connection only
 
+    def remote(self) -> Endpoint | None:
+        """Where the other end's socket is; None when it is gone, or no socket to it is below."""
+        if self.intake.circuit:
+            return None
+        try:
+            host, port, *_ = self.intake.socket.getpeername()
+        except OSError:
+            return None
+        return Endpoint(host, port)
+
     def write_now(self, plain: bytes) -> None:
         """Seal and write as much as the socket takes; `drain` writes the rest."""
         for at in range(0, len(plain), _SEALED_BYTES_MAX):
@@ -216,24 +234,28 @@ class Pipe:
     """One long stream with the short way in both directions.
 
     on_data is called with bytes in order, from the connection's own task, and must not block. A peer that sends
-    more than its window is cut.
+    more than its window is cut. window_bytes: at least libp2p's own 256 KiB.
     """
 
-    def __init__(self, stream: INetStream, on_data: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, stream: INetStream, on_data: Callable[[bytes], None], window_bytes: int = limits.LINK_WINDOW_BYTES
+    ) -> None:
         self.on_data = on_data
+        self._granted_bytes = window_bytes
         self._stream = cast(YamuxStream, cast(Any, stream).muxed_stream)
         self._muxer = cast(SturdyYamux, self._stream.conn)
         self._window_bytes = 0  # what the peer may still send
         self._uncredited_bytes = 0
         self._credit_came = trio.Event()
 
+    @property
+    def circuit(self) -> "Circuit | None":
+        """What is below; None: a socket to the peer itself."""
+        return self._muxer.intake.circuit
+
     def remote(self) -> Endpoint | None:
         """Where the peer's socket is; None when it is gone. libp2p itself knows none with IPv6."""
-        try:
-            host, port, *_ = self._muxer.intake.socket.getpeername()
-        except OSError:
-            return None
-        return Endpoint(host, port)
+        return self._muxer.remote()
 
     # -- out ---------------------------------------------------------------------------------------------
 
@@ -273,13 +295,13 @@ class Pipe:
     def open(self) -> None:
         """Take the stream over from libp2p, early bytes first, and grant the wide window."""
         self._window_bytes = self._stream.recv_window
-        early = self._muxer.stream_buffers.get(self._stream.stream_id, bytearray())
+        early = bytes(self._muxer.stream_buffers.get(self._stream.stream_id, b""))
+        self._muxer.stream_buffers[self._stream.stream_id] = _Diverted(self)
+        self._muxer.intake.pipes[self._stream.stream_id] = self
         self._uncredited_bytes = len(early)
         if early:
-            self.on_data(bytes(early))
-            early.clear()
-        self._muxer.intake.pipes[self._stream.stream_id] = self
-        self._uncredited_bytes += max(limits.LINK_WINDOW_BYTES - self._window_bytes - self._uncredited_bytes, 0)
+            self.on_data(early)
+        self._uncredited_bytes += max(self._granted_bytes - self._window_bytes - self._uncredited_bytes, 0)
         self.give_credit()
 
     async def ended(self) -> None:
@@ -291,6 +313,10 @@ class Pipe:
             await event.wait()
             if self._muxer.stream_events.get(self._stream.stream_id) is event:
                 self._muxer.stream_events[self._stream.stream_id] = trio.Event()
+        self.release()
+
+    def release(self) -> None:
+        """Take no more bytes: what still comes on this stream is libp2p's to drop."""
         self._muxer.intake.pipes.pop(self._stream.stream_id, None)
 
     def announced(self, length: int) -> None:
@@ -304,7 +330,7 @@ class Pipe:
 
     @property
     def credit_due(self) -> bool:
-        return self._uncredited_bytes >= limits.LINK_WINDOW_STEP_BYTES
+        return self._uncredited_bytes >= self._granted_bytes // 4
 
     def give_credit(self) -> None:
         """Let the peer send on; called when what came has been taken in."""
@@ -322,3 +348,17 @@ class Pipe:
 
     def abort(self) -> None:
         self._muxer.abort()
+
+
+class _Diverted(bytearray):
+    """A stream's buffer once a pipe has taken over: a frame that libp2p's own loop had begun to read by then, or one
+    that is also the stream's last, goes to the pipe as well."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__()
+        self._pipe = pipe
+
+    def extend(self, data: Any) -> None:
+        if data:
+            self._pipe.announced(len(data))
+            self._pipe.on_data(bytes(data))

@@ -1,6 +1,7 @@
 """Links and datagrams within one process: the same contract as libp2p and UDP, on the loop's own time.
 
     MemoryLinks ── _End ══ bytes ══ _End ── MemoryLinks         one MemoryHub is one network
+    MemoryLinks ── _End ══ via ══ _End ── MemoryLinks           likewise, through a third node
     MemoryDatagrams ── hub.ports[endpoint] ── MemoryDatagrams
 
 A hub can block the way from one node to another: bytes wait, as TCP would keep them; datagrams and dials are lost.
@@ -9,13 +10,15 @@ A hub can block the way from one node to another: bytes wait, as TCP would keep 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ioa_p2p.errors import NetError
-from ioa_p2p.net.ports import Endpoint, LinkDown, LinkEvent, LinkUp
+from ioa_p2p.net.ports import Endpoint, LinkDown, LinkEvent, LinkUp, RelayDown, RelayUp
 from ioa_p2p.net.switchboard import Link, Switchboard
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.link import Hello
+
+CIRCUIT = "/p2p-circuit"
 
 
 class MemoryHub:
@@ -41,17 +44,34 @@ class MemoryHub:
         for links in self.links.values():
             links.flush()
 
-    def is_blocked(self, source: bytes, target: bytes) -> bool:
+    def is_blocked(self, source: bytes, target: bytes, via: bytes | None = None) -> bool:
+        if via is not None:
+            return self.is_blocked(source, via) or self.is_blocked(via, target)
         return (source, target) in self._blocked
+
+    def way(self, address: str, peer: bytes) -> "tuple[MemoryLinks, MemoryLinks | None] | None":
+        """Whom one gets to who dials `peer` at this address, and through whom; None: nobody is there."""
+        plain, through, _ = address.partition(CIRCUIT)
+        found = self.links.get(plain)
+        if found is None or not through:
+            return (found, None) if found else None
+        reached = next((links for links in self.links.values() if links.node == peer), None)
+        return (reached, found) if reached and found.node in reached.relays else None
 
 
 class MemoryLinks:
-    """`Links` over a hub. node: our key, 32 B; hello: what we say of ourselves (addresses filled in at open)."""
+    """`Links` over a hub. node: our key, 32 B; hello: what we say of ourselves (addresses filled in at open);
+    relay: whether others may be reached through us."""
 
-    def __init__(self, hub: MemoryHub, node: bytes, hello: Hello, dice: random.Random, address: str = "") -> None:
+    def __init__(
+        self, hub: MemoryHub, node: bytes, hello: Hello, dice: random.Random, address: str = "", *, relay: bool = False
+    ) -> None:
         self.node = node
         self.hub = hub
+        self.relays: set[bytes] = set()  # who passes links on to us
         self._address = address
+        self._relay = relay
+        self._relay_news: list[RelayUp | RelayDown] = []
         self._switchboard = Switchboard(node, hello, dice)
         self._standing: dict[bytes, Link] = {}
         self._ends: set[_End] = set()
@@ -95,6 +115,13 @@ class MemoryLinks:
         self._switchboard.cut(self._loop.time(), peer, reason)
         self._settle()
 
+    def relay_through(self, peers: Collection[bytes]) -> None:
+        for peer in self.relays.difference(peers):
+            self._lose_relay(peer, "given up")
+        for peer in set(peers) - self.relays:
+            self._ask_relay(peer)
+        self._settle()
+
     def send(self, peer: bytes, kind: int, body: bytes) -> bool:
         link = self._standing.get(peer)
         sent = link is not None and link.outbox.put(kind, body)
@@ -111,6 +138,8 @@ class MemoryLinks:
         self._beat.cancel()
         self.flush()
         self._switchboard.close(self._loop.time())
+        for links in list(self.hub.links.values()):
+            links.hang_up(via=self)
         del self.hub.links[self._address]
         self._deliver()
         self._on_events = None
@@ -142,28 +171,63 @@ class MemoryLinks:
                 self._standing[event.peer] = link
             elif isinstance(event, LinkDown):
                 del self._standing[event.peer]
-        if events and self._on_events is not None:
-            self._on_events([event for event, _ in events])
+                self._lose_relay(event.peer, "link lost")
+        batch = [*(event for event, _ in events), *self._relay_news]
+        self._relay_news = []
+        if batch and self._on_events is not None:
+            self._on_events(batch)
 
     def _dial(self, peer: bytes, addresses: Sequence[str]) -> None:
-        there = next((self.hub.links[address] for address in addresses if address in self.hub.links), None)
+        ways = [way for address in addresses if (way := self.hub.way(address, peer))]
+        there, via = next(((there, via) for there, via in ways if self._is_open(there.node, via)), (None, None))
         now = self._loop.time()
-        if there is None or self.hub.is_blocked(self.node, peer) or self.hub.is_blocked(peer, self.node):
+        if there is None:
             self._switchboard.dial_failed(now, peer, "no-answer")
         elif there.node != peer:
             self._switchboard.dial_failed(now, peer, "wrong-peer")
         else:
-            near, far = _End(self), _End(there)
+            near, far = _End(self, via), _End(there, via)
             near.far, far.far = far, near
-            near.open(peer, there._address, dialled=True)
-            far.open(self.node, self._address, dialled=False)
+            near.open(peer, there.seen_at(via), dialled=True)
+            far.open(self.node, self.seen_at(via), dialled=False)
         self._settle()
+
+    def _is_open(self, peer: bytes, via: "MemoryLinks | None") -> bool:
+        through = via.node if via else None
+        return not (self.hub.is_blocked(self.node, peer, through) or self.hub.is_blocked(peer, self.node, through))
+
+    # -- relaying -----------------------------------------------------------------------------------------
+
+    def seen_at(self, via: "MemoryLinks | None") -> str:
+        """The address that a peer knows us by."""
+        return via._address + CIRCUIT if via else self._address
+
+    def hang_up(self, via: "MemoryLinks") -> None:
+        """That relay is gone, or no longer ours: so is what it carried."""
+        for end in [end for end in self._ends if end.via is via]:
+            self.soon(end.hang_up)
+
+    def _ask_relay(self, peer: bytes) -> None:
+        there = next((links for links in self.hub.links.values() if links.node == peer), None)
+        if there is None or peer not in self._standing:
+            self._relay_news.append(RelayDown(peer, "no link"))
+        elif not there._relay:
+            self._relay_news.append(RelayDown(peer, "refused"))
+        else:
+            self.relays.add(peer)
+            self._relay_news.append(RelayUp(peer, self.seen_at(there)))
+
+    def _lose_relay(self, peer: bytes, reason: str) -> None:
+        if peer in self.relays:
+            self.relays.discard(peer)
+            self._relay_news.append(RelayDown(peer, reason))
 
     # -- for our ends -----------------------------------------------------------------------------------
 
     def opened(self, end: "_End", peer: bytes, address: str, *, dialled: bool) -> Link | None:
         self._ends.add(end)
-        link = self._switchboard.opened(self._loop.time(), peer, address, end, dialled=dialled)
+        via = end.via.node if end.via else None
+        link = self._switchboard.opened(self._loop.time(), peer, address, end, dialled=dialled, via=via)
         self._settle()
         return link
 
@@ -186,8 +250,9 @@ class _End:
 
     far: "_End"
 
-    def __init__(self, links: MemoryLinks) -> None:
+    def __init__(self, links: MemoryLinks, via: MemoryLinks | None) -> None:
         self.links = links
+        self.via = via
         self._link: Link | None = None
         self._woken = False
         self._closed = False
@@ -204,7 +269,7 @@ class _End:
 
     def write(self) -> None:
         self._woken = False
-        if self._link is None or self.links.hub.is_blocked(self.links.node, self.far.links.node):
+        if self._link is None or self._is_blocked(self.links, self.far.links):
             return
         while not self._closed and (data := self._link.session.take()):
             self.far.read(data)
@@ -220,9 +285,12 @@ class _End:
             self.links.soon(self.far.hang_up)
 
     def hang_up(self) -> None:
-        if not self._closed and not self.links.hub.is_blocked(self.far.links.node, self.links.node):
+        if not self._closed and not self._is_blocked(self.far.links, self.links):
             self._closed = True
             self.links.ended(self, self._link)
+
+    def _is_blocked(self, source: MemoryLinks, target: MemoryLinks) -> bool:
+        return source.hub.is_blocked(source.node, target.node, self.via.node if self.via else None)
 
 
 class MemoryDatagrams:

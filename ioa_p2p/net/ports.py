@@ -8,10 +8,11 @@ libp2p, and `faults`, a wrapper that loses, delays, duplicates, reorders and cut
 (tests/contracts/) holds for all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import Hello
 
 
@@ -46,12 +47,13 @@ class Datagrams(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A link to `peer` stands and both hellos were exchanged."""
+    """A link to `peer` stands and both hellos were exchanged. via: the third peer that carries it, if there is one."""
 
     peer: bytes
     hello: Hello
     address: str
     outbound: bool
+    via: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,44 @@ class Frames:
     frames: Sequence[tuple[int, bytes]]
 
 
-LinkEvent = LinkUp | LinkDown | Frames
+@dataclass(frozen=True, slots=True)
+class RelayUp:
+    """`peer` passes links on to us: whoever dials `address` (multiaddr text, `.../p2p-circuit/...`) gets here."""
+
+    peer: bytes
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class RelayDown:
+    """`peer` does not, or no longer: it refused, its link is gone, or we gave it up."""
+
+    peer: bytes
+    reason: str
+
+
+LinkEvent = LinkUp | LinkDown | Frames | RelayUp | RelayDown
+
+
+@dataclass(frozen=True, slots=True)
+class RelayTerms:
+    """What a node that relays gives to others: places for those who wait to be reached, and of one circuit the bytes
+    (both ways together) and seconds."""
+
+    reservations_max: int = limits.RELAY_RESERVATIONS_MAX
+    circuit_bytes_max: int = limits.RELAY_CIRCUIT_BYTES_MAX
+    circuit_s_max: int = limits.RELAY_CIRCUIT_S_MAX
 
 
 class Links(Protocol):
-    """One authenticated, ordered link per neighbour; node keys (32 B) name the peers."""
+    """One authenticated, ordered link per neighbour; node keys (32 B) name the peers.
+
+    A link may go through a third peer, who sees sealed bytes only; to both its ends it is a link like any other.
+    """
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Our dialable addresses (multiaddr text); valid after `open`."""
+        """Our own dialable addresses (multiaddr text), relays' not among them; valid after `open`."""
         ...
 
     @property
@@ -109,6 +140,11 @@ class Links(Protocol):
     def cut(self, peer: bytes, reason: str) -> None:
         """Close the link to a peer that misbehaves (LinkDown with `reason`). A wanted one is dialled again
         after the back-off."""
+        ...
+
+    def relay_through(self, peers: Collection[bytes]) -> None:
+        """Be reached through these neighbours and no others. Idempotent. Each that is new is asked if its link
+        stands, and answers by RelayUp or RelayDown; one that is down is asked again by the next call."""
         ...
 
     async def aclose(self) -> None:

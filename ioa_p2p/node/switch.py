@@ -15,7 +15,7 @@ from ioa_p2p.crypto.box import NONCE_BYTES, Boxes
 from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.errors import PeerError
 from ioa_p2p.gossip import commands as gossip_commands
-from ioa_p2p.net.ports import Datagrams, Endpoint, Frames, LinkDown, LinkEvent, Links, LinkUp
+from ioa_p2p.net.ports import Datagrams, Endpoint, Frames, LinkDown, LinkEvent, Links, LinkUp, RelayDown, RelayUp
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.team import events as team_events
 from ioa_p2p.wire import codec, dht, gossip, limits
@@ -38,6 +38,7 @@ class Switch:
     def __init__(self, boxes: Boxes, datagrams: Datagrams, links: Links) -> None:
         self.faults: Counter[str] = Counter()
         self.on_link: list[Callable[[LinkUp | LinkDown], None]] = []
+        self.on_relay: list[Callable[[RelayUp | RelayDown], None]] = []
         self._boxes = boxes
         self._datagrams = datagrams
         self._links = links
@@ -65,15 +66,18 @@ class Switch:
         for event in batch:
             if isinstance(event, Frames):
                 self._frames(event)
-            else:
+            elif isinstance(event, LinkUp | LinkDown):
                 self._link(event)
+            else:
+                for listen in self.on_relay:
+                    listen(event)
 
     def _link(self, event: LinkUp | LinkDown) -> None:
         up = isinstance(event, LinkUp)
         if not up:
             self._bad.pop(event.peer, None)
-        neighbour = dht_commands.NeighbourUp(event.peer) if up else dht_commands.NeighbourDown(event.peer)
-        self._dht.command(neighbour)
+        neighbour = dht_commands.NeighbourUp(event.peer, event.hello.boot) if up else None
+        self._dht.command(neighbour or dht_commands.NeighbourDown(event.peer))
         self._gossip.command(gossip_commands.LinkPeer(event.peer, up))
         self._teams.command(team_events.LinkPeer(event.peer, up))
         for listen in self.on_link:

@@ -7,22 +7,20 @@ while it is open, so two nodes never write the same votes.
 
 Threads: a lock lets one call in at a time, so a reader never sees half a group: the node commits on a thread of its
 own and reads on its loop.
-Source: https://sqlite.org/wal.html, https://sqlite.org/rescode.html
+Source: https://sqlite.org/wal.html
 """
 
 import contextlib
-import errno
 import itertools
-import os
-import shutil
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioa_p2p.effects import Save
 from ioa_p2p.errors import StorageError
+from ioa_p2p.storage.database import create, storage_error, storage_errors, transaction
 from ioa_p2p.wire import limits
 
 SCHEMA_VERSION = 1
@@ -50,9 +48,9 @@ class SqliteStorage:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
-        with _storage_errors(path):
+        with storage_errors(path):
             _refuse_strangers(path)
-            _create(path)
+            create(path)
             self._connection = _open(path)
 
     def commit(self, saves: Sequence[Save]) -> None:
@@ -60,7 +58,7 @@ class SqliteStorage:
         last = {(save.space, save.key): save.value for save in saves}
         if not last:
             return
-        with self._lock, _storage_errors(self._path), _transaction(connection):
+        with self._lock, storage_errors(self._path), transaction(connection):
             connection.executemany(_DELETE, [row for row, value in last.items() if value is None])
             connection.executemany(_PUT, [(*row, value) for row, value in last.items() if value is not None])
 
@@ -84,19 +82,19 @@ class SqliteStorage:
 
     def drop(self, space: str) -> None:
         connection = self._live()
-        with self._lock, _storage_errors(self._path), _transaction(connection):
+        with self._lock, storage_errors(self._path), transaction(connection):
             connection.execute("DELETE FROM rows WHERE space = ?", (space,))
 
     def close(self) -> None:
         """Move the WAL into the file and let go of it. Idempotent."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            with self._lock, _storage_errors(self._path):
+            with self._lock, storage_errors(self._path):
                 connection.close()
 
     def _read(self, query: str, *values: str | bytes) -> list[Any]:
         connection = self._live()
-        with self._lock, _storage_errors(self._path):
+        with self._lock, storage_errors(self._path):
             return connection.execute(query, values).fetchall()
 
     def _live(self) -> sqlite3.Connection:
@@ -134,9 +132,9 @@ def _refuse_strangers(path: Path) -> None:
         what = f"{path} has version {look.version}, this program reads {SCHEMA_VERSION}"
         raise StorageError("newer-file", what, "update this program, or give the newer one its own folder")
     if look.verdict != "ok":
-        raise _error("damaged", path, look.verdict)
+        raise storage_error("damaged", path, look.verdict)
     if look.application != _APPLICATION_ID and look.tables:  # no tables: we crashed at its birth
-        raise _error("damaged", path, "not a store of this program")
+        raise storage_error("damaged", path, "not a store of this program")
 
 
 def _peek(path: Path) -> _Look:
@@ -151,16 +149,6 @@ def _peek(path: Path) -> _Look:
     )
     with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=0)) as peek:
         return _Look(*(peek.execute(query).fetchone()[0] for query in queries))
-
-
-def _create(path: Path) -> None:
-    """An empty file that only its owner may read, its name durable in the folder."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -178,68 +166,3 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Generator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back by itself
-            connection.execute("ROLLBACK")
-        raise
-
-
-_SQLITE_CODES = {
-    sqlite3.SQLITE_FULL: "disk-full",
-    sqlite3.SQLITE_BUSY: "locked",
-    sqlite3.SQLITE_LOCKED: "locked",
-    sqlite3.SQLITE_READONLY: "read-only",
-    sqlite3.SQLITE_CANTOPEN: "read-only",
-    sqlite3.SQLITE_PERM: "read-only",
-    sqlite3.SQLITE_CORRUPT: "damaged",
-    sqlite3.SQLITE_NOTADB: "damaged",
-}
-_SYSTEM_CODES = {
-    errno.ENOSPC: "disk-full",
-    errno.EDQUOT: "disk-full",
-    errno.EACCES: "read-only",
-    errno.EPERM: "read-only",
-    errno.EROFS: "read-only",
-}
-_FULL_BYTES = 64 * 1024  # less than this free: the WAL's index alone needs 32 KiB
-_HINTS = {
-    "disk-full": "free some space; the node goes on by itself",
-    "locked": "another process has it open: is the node already running?",
-    "read-only": "give the user of this node the right to write there",
-    "damaged": "restore a backup, or move the file away: the node then forgets its teams and votes",
-    "unreadable": "look at the disk: reading or writing failed",
-}
-
-
-@contextlib.contextmanager
-def _storage_errors(path: Path) -> Generator[None]:
-    """SQLite's and the system's errors as StorageError with a code and a hint. `& 0xFF`: without the extension."""
-    try:
-        yield
-    except sqlite3.Error as fault:
-        code = getattr(fault, "sqlite_errorcode", None)
-        if code is None:
-            raise  # a value that is no value: our own bug
-        raise _error(_SQLITE_CODES.get(code & 0xFF) or _io_code(path), path, str(fault)) from fault
-    except OSError as fault:
-        raise _error(_SYSTEM_CODES.get(fault.errno or 0, "unreadable"), path, str(fault)) from fault
-
-
-def _io_code(path: Path) -> str:
-    """SQLite calls some writes to a full disk an I/O error."""
-    with contextlib.suppress(OSError):
-        if shutil.disk_usage(path.parent).free < _FULL_BYTES:
-            return "disk-full"
-    return "unreadable"
-
-
-def _error(code: str, path: Path, what: str) -> StorageError:
-    return StorageError(code, f"{path}: {what}", _HINTS[code])

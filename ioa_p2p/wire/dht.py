@@ -16,10 +16,10 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta
 
 from ioa_p2p.errors import PeerError, UsageError
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.ids import node_from_text, node_text
-from ioa_p2p.wire.records import Hash, Sequence
+from ioa_p2p.wire.records import Hash, Sequence, Wall
 
 _CONTACT_SIZES = (38, 50)  # key, IPv4 or IPv6 address, port
 
@@ -46,7 +46,7 @@ def parse_seed(text: str) -> Contact:
     return Contact(node_from_text(key), host.strip("[]"), int(port))
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def pack_endpoint(host: str, port: int) -> bytes:
     """6 B (IPv4) or 18 B (IPv6). Raises UsageError('not-an-address') for a name."""
     try:
@@ -55,7 +55,7 @@ def pack_endpoint(host: str, port: int) -> bytes:
         raise UsageError("not-an-address", f"not a literal IP address and port: {host!r} {port}") from None
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
     """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
     if len(packed) not in (6, 18):
@@ -76,12 +76,26 @@ def unpack_contact(packed: bytes) -> Contact:
     return Contact(packed[:32], *unpack_endpoint(packed[32:]))
 
 
+def pack_cursor(start: int, given: int) -> bytes:
+    """Where to go on among a key's pointers. start: 32 bits, see "Popular keys"; given: how many were so far."""
+    return start.to_bytes(4) + min(given, 0xFFFF).to_bytes(2)
+
+
+def unpack_cursor(cursor: bytes) -> tuple[int, int]:
+    """Inverse of `pack_cursor`. Raises PeerError('bad-cursor')."""
+    if len(cursor) != limits.POINTERS_CURSOR_BYTES:
+        raise PeerError("bad-cursor", f"{len(cursor)} bytes")
+    return int.from_bytes(cursor[:4]), int.from_bytes(cursor[4:])
+
+
 RequestId = Annotated[int, Meta(ge=0, le=0xFFFFFFFF)]
 Key = Annotated[bytes, Meta(min_length=limits.DHT_ID_BYTES, max_length=limits.DHT_ID_BYTES)]
 Token = Annotated[bytes, Meta(min_length=limits.DHT_TOKEN_BYTES, max_length=limits.DHT_TOKEN_BYTES)]
 PackedEndpoint = Annotated[bytes, Meta(min_length=6, max_length=18)]
 PackedContact = Annotated[bytes, Meta(min_length=_CONTACT_SIZES[0], max_length=_CONTACT_SIZES[1])]
 SignedFrame = Annotated[bytes, Meta(max_length=limits.RECORD_FRAME_BYTES_MAX)]
+Cursor = Annotated[bytes, Meta(max_length=limits.POINTERS_CURSOR_BYTES)]
+Sketch = Annotated[bytes, Meta(max_length=limits.SKETCH_BYTES)]
 Padding = Annotated[bytes, Meta(min_length=limits.DHT_PAD_BYTES, max_length=limits.DHT_PAD_BYTES)]
 PADDING = bytes(limits.DHT_PAD_BYTES)
 
@@ -92,7 +106,7 @@ class Verdict(IntEnum):
     KEPT = 0
     KNOWN = 1  # these very bytes were held already
     OLDER = 2  # a newer seq is held
-    FULL = 3  # a quota is met and nothing has expired
+    FULL = 3  # a quota is met and nothing has expired, or the key is crowded and this is not in its sample
     TOKEN = 4  # the token does not prove this address (any more)
 
 
@@ -108,10 +122,11 @@ class Ping(Rpc, frozen=True, tag=1):
 
 
 class Pong(Rpc, frozen=True, tag=2):
-    """token: for later Stores. seen: the asker's endpoint as it looks from here."""
+    """token: for later Stores. seen: the asker's endpoint as we see it. wall: the time we have, 0 if untold."""
 
     token: Token
     seen: PackedEndpoint
+    wall: Wall = 0
 
 
 class FindNode(Rpc, frozen=True, tag=3):
@@ -129,24 +144,25 @@ class FindRecord(Rpc, frozen=True, tag=4):
 
 
 class FindPointers(Rpc, frozen=True, tag=5):
-    """Pointers under `key` that follow `cursor` in the holder's order. sketch: reserved for ranking by meaning."""
+    """Pointers under `key` that follow `cursor` in the holder's order. sketch: of the query, 64 B, or empty; with one
+    the nearest come first."""
 
     key: Key
-    cursor: Annotated[bytes, Meta(max_length=limits.DHT_ID_BYTES)] = b""
-    sketch: Annotated[bytes, Meta(max_length=64)] = b""
+    cursor: Cursor = b""
+    sketch: Sketch = b""
     pad: Padding = PADDING
 
 
 class Found(Rpc, frozen=True, tag=6):
     """frames: signed frames, contacts: the closest first, both as many as fit one datagram.
 
-    cursor: where to go on, empty at the end. split: reserved (the key is popular, look at its shards too).
+    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too.
     """
 
     token: Token
     frames: Annotated[tuple[SignedFrame, ...], Meta(max_length=16)] = ()
     contacts: Annotated[tuple[PackedContact, ...], Meta(max_length=limits.DHT_CONTACTS_MAX)] = ()
-    cursor: Annotated[bytes, Meta(max_length=limits.DHT_ID_BYTES)] = b""
+    cursor: Cursor = b""
     split: bool = False
 
 
@@ -158,7 +174,7 @@ class Store(Rpc, frozen=True, tag=7):
 
 
 class Stored(Rpc, frozen=True, tag=8):
-    """verdict: see Verdict. split: reserved."""
+    """verdict: see Verdict. split: the key is crowded here, store in its shards too."""
 
     verdict: Annotated[int, Meta(ge=0, le=255)]
     split: bool = False
@@ -191,6 +207,11 @@ Request = Ping | FindNode | FindRecord | FindPointers | Store | Have | DialBack 
 Answer = Pong | Found | Stored | Had
 Datagram = Request | Answer
 """What a boxed datagram holds: `codec.decode(plaintext, Datagram)`."""
+
+
+def datagram_bytes(message: Datagram) -> int:
+    """Size of the sealed datagram."""
+    return limits.DATAGRAM_BYTES_MAX - limits.DATAGRAM_BODY_BYTES_MAX + len(codec.encode(message))
 
 
 class Digest(Message, frozen=True, tag=1):

@@ -15,16 +15,18 @@ POINTER_BODY_BYTES_MAX = 192  # a datagram answer holds at least four
 NESTING_MAX = 16  # containers within containers; people's JSON stays below ten. Deeper: PeerError
 
 # -- records ----------------------------------------------------------------------------------------
-# A record holds ten names of 64 B, or four addresses of 160 B, not both in full: the body bound decides.
-RECORD_ADDRESSES_MAX = 4  # two families, one relay, one to spare
+# A record holds ten names of 64 B, or four addresses of 192 B, not both in full: the body bound decides.
+RECORD_ADDRESSES_MAX = 4  # two of our own, two through relays
 RECORD_SKILLS_MAX = 10  # the card holds the others
-ADDRESS_BYTES_MAX = 160  # a relay address with two peer ids and a DNS name
+ADDRESS_BYTES_MAX = 192  # an IPv6 relay address with two peer ids
 ENDPOINT_TEXT_BYTES_MAX = 64  # a full IPv6 address with scope and port
 ENDPOINT_BYTES_MAX = 18  # 16 of IPv6, 2 of port
 FEATURES_MAX = 16  # what one major version may add
 FEATURE_BYTES_MAX = 24  # a word, not a text
 INDEX_MODEL_BYTES_MAX = 32  # name and version of the index model
 SKETCH_BYTES = 64  # an int8 sketch; a pointer must fit 192 B
+SKETCH_PRODUCT_MAX = SKETCH_BYTES * 128 * 128  # of any two sketches, in either direction
+SHARD_DEPTHS = (0, 4, 8)  # bits; where a crowded key's pointers go too: 16 times as many holders each
 SHARD_BITS_MAX = 8  # 256 shards hold a key of more publishers than a mesh of this size has
 OWNER_CERT_BYTES_MAX = 140  # two keys' worth of rights, dates and a signature
 CARD_BYTES_MAX = 16 * 1024  # one link frame with room; a larger card is not fetched
@@ -54,7 +56,7 @@ BOX_PEERS_MAX = 4_096  # box keys kept, about 1 MB; over: the longest unused is 
 DHT_ID_BYTES = 20  # as in the Kademlia paper; BLAKE2b-160
 DHT_K = 20  # copies of each value, entries of a bucket (Kademlia paper, 4.1)
 DHT_ALPHA = 3  # requests of one lookup under way at once
-DHT_SHORTLIST = 3 * DHT_K  # candidates a lookup keeps; over: the farthest is forgotten
+DHT_SHORTLIST = 6 * DHT_K  # candidates a path keeps, as many as a lookup may ask; over: the farthest is forgotten
 DHT_CONTACTS_MAX = 16  # contacts in one answer: 832 B with IPv6
 DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not entered
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
@@ -70,7 +72,7 @@ DHT_SLOW_S = (0.1, 0.2, 1.0)  # least, first and most patience before a peer fre
 DHT_MISSES_MAX = 3  # then a peer leaves the table
 DHT_SUSPECTS_MAX = 1_024  # peers remembered as slow; over: the oldest is forgotten
 DHT_SUSPECT_S = 60  # how long one is left out of lookups
-DHT_CONTACTED_MAX = 1_024  # peers we wrote to, remembered until we are proven reachable; over: the oldest goes
+DHT_CONTACTED_MAX = 1_024  # peers we wrote to, who prove nothing of our reach; over: the oldest goes
 DHT_CONTACTED_S = 600  # a home router forgets a mapping well before
 DHT_DIAL_BACK_S = 10  # between requests to be dialled back, and between those granted
 DHT_JUMP_S = 5.0  # a timer this late means that we slept: nobody is blamed for silence
@@ -91,11 +93,9 @@ STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
-STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key
+STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
-POINTERS_READ_MAX = 256  # pointers one search collects; over: the rest is left unread
-POINTERS_PAGED_HOLDERS = 3  # holders that a search reads to the end; of the others it takes the first page
 DHT_PASS_ON_S = 2.0  # newcomers of so long are seen to together
 DHT_KEEPERS = 3  # of the holders of an item see to its copies: one may be silent
 DHT_KEEP_MAX = 1_024  # items one node sees to at a time, besides its own; over: a random part
@@ -133,8 +133,7 @@ LINKS_MAX = 192  # all links and handshakes, wanted ones excepted. Over: refused
 LINKS_INBOUND_MAX = 128  # of these, inbound: strangers cannot take the places of those we dial
 LINKS_PER_PEER_MAX = 3  # one that stands, one on either side of a tie
 DATAGRAM_BATCH_MAX = 64  # handed over at once, so that a flood leaves room for other work
-LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading; more than that: cut
-LINK_WINDOW_STEP_BYTES = 256 * 1024  # credit is given in steps of this size: each is an encrypted frame
+LINK_WINDOW_BYTES = 1024 * 1024  # what a peer may send ahead of our reading, topped up by quarters. Over: cut
 LINK_SOCKETS_INBOUND_MAX = 256  # accepted sockets. Over: the oldest without a link is closed, else the newcomer
 LINK_BARE_S = 12.0  # an accepted connection without a link may stay so long. Over: closed
 LINK_STREAMS_MAX = 32  # of one connection: its link, identify, ping. Over: closed
@@ -143,7 +142,7 @@ LINK_DIALS_MAX = 16  # at a time; others wait
 LINK_CLOSE_S = 5.0  # closing never takes longer; flushing is one second of it
 # -- node and its local control ---------------------------------------------------------------------
 MESH_NAME_BYTES_MAX = 64  # a name people type
-SEEDS_MAX = 64  # every seed is asked at start and again for ever
+SEEDS_MAX = 16  # in a configuration: half of what the DHT tries, for others name seeds too. Over: UsageError
 ALLOW_MAX = 1_024  # longer lists need grants, not a list
 CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
 CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
@@ -247,3 +246,87 @@ ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Ov
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
 AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+
+# -- disjoint paths and regions of the DHT ----------------------------------------------------------
+DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
+DHT_PATHS_WRITE = 8  # likewise at 40 %, for stores and for searches that feed an assignment
+DHT_REGION_MAX = 64  # holders in a crowded region: 40 ids made to push others out, and the 20 that belong there
+DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over: the oldest is forgotten
+
+# -- popular keys and search by sketch --------------------------------------------------------------
+POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
+POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
+POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
+POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
+POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
+POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
+POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
+
+# -- staying in the mesh ----------------------------------------------------------------------------
+REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
+REQUEST_BUDGET_ADDRESS = (4_000, 1_000)  # and of one address: twenty busy nodes behind one home router
+REQUEST_SENDERS_MAX = 4_096  # of each kind counted; over: the longest idle is forgotten
+DIGEST_BUDGET = (2_000, 100)  # frames one neighbour may have checked: two full digests at once
+DIGEST_JOIN_MAX = 100  # entries told on connect, records first: a newcomer is soon of use, the rest comes by and by
+DIGEST_NEWS_S = 0.5  # changes of where agents are, told to neighbours together
+WALL_S_MIN = 1_767_225_600  # 2026 began: a clock before it was never set
+CLOCK_VOICES_MAX = 64  # peers whose time counts; over: the longest unheard goes
+CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 30 s
+CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
+REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
+REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+BOOTS_MAX = 4_096  # nodes whose newest start is remembered; over: the longest unheard goes
+CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
+
+# -- the local directory (storage/catalogue.py) -----------------------------------------------------
+CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, then strangers' oldest, then others'
+CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
+CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
+CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
+CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
+CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
+
+# -- relaying (links through a third peer) ----------------------------------------------------------
+RELAY_RESERVATIONS_MAX = 32  # nodes we let be reached through us. Over: refused, they ask another neighbour
+RELAY_RESERVATIONS_PER_HOST_MAX = 8  # of these, at one IP address: keys are free
+RELAY_RESERVATION_S = 600  # a place not renewed is free again; renewed at half of it
+RELAY_CIRCUITS_MAX = 64  # links passed on at a time. Over: refused
+RELAY_WINDOW_BYTES = 256 * 1024  # what may come ahead of passing it on: 64 circuits that stall hold 64 MiB at most
+RELAY_CIRCUITS_PER_PEER_MAX = 16  # of these, with one node at either end
+RELAY_CIRCUIT_BYTES_MAX = 256 * 1024 * 1024  # some hours of talk, or a few large files. Over: cut, and dialled anew
+RELAY_CIRCUIT_S_MAX = 4 * 3600  # likewise
+RELAY_MESSAGE_BYTES_MAX = 4 * 1024  # circuit relay v2's own messages: an id, a status, some addresses
+LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer's next address
+
+# -- finding agents (node/) -------------------------------------------------------------------------
+PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
+FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
+FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
+FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
+FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
+FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
+FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
+FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
+FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
+
+# -- first contacts ---------------------------------------------------------------------------------
+SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError
+SEED_LIST_MAX = DHT_SEEDS_MAX  # a node tries no more. Over: PeerError
+SEED_LIST_FILE_BYTES_MAX = 64 * 1024  # the longest list is 11 KB, twice that in hex. Larger: refused unread
+SEED_LIST_S_MAX = 400 * 86_400  # a year and a month to renew it: an abandoned mesh's list must end some day
+SEED_LIST_KEYS_MAX = 8  # signers a node believes: who signs now, who follows, a few to spare. Over: UsageError
+PATH_CHARS_MAX = 4_096  # no file system takes more. Over: UsageError
+DNS_WAIT_S = 10.0  # one name, all its tries; a resolver that is silent for longer will not answer
+DNS_RECORDS_MAX = DHT_SEEDS_MAX  # TXT records read of one name; the rest is left out and counted
+DNS_NAMES_MAX = 8  # a few organisations that run seeds. Over: UsageError
+LAN_PEERS_MAX = 64  # nodes of one LAN remembered; over: the one heard of first is forgotten
+LAN_SEEDS_MAX = 8  # of them tried as seeds and linked for being near; the DHT finds the others
+LAN_ADDRESSES_MAX = 4  # of one announcement; the rest is left out
+LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come within a second

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ioa_p2p.net.ports import Frames, LinkDown, LinkUp
+from ioa_p2p.net.ports import Frames, LinkDown, LinkUp, RelayDown, RelayUp
 
 T = TypeVar("T")
 WAIT_S = 60.0
@@ -47,6 +47,12 @@ class Inbox:
 
     def downs(self, peer: bytes) -> list[LinkDown]:
         return [item for item in self.items if isinstance(item, LinkDown) and item.peer == peer]
+
+    def relay_ups(self, peer: bytes) -> list[RelayUp]:
+        return [item for item in self.items if isinstance(item, RelayUp) and item.peer == peer]
+
+    def relay_downs(self, peer: bytes) -> list[RelayDown]:
+        return [item for item in self.items if isinstance(item, RelayDown) and item.peer == peer]
 
     def frames(self, peer: bytes) -> list[tuple[int, bytes]]:
         return [frame for item in self.items if isinstance(item, Frames) and item.peer == peer for frame in item.frames]

@@ -1,16 +1,18 @@
 """Neighbours compare directories, and fetch cards, over links."""
 
+from typing import Any
+
 import pytest
 
 from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.records import item_of
 from ioa_p2p.effects import Send
 from ioa_p2p.wire import codec, ids, limits
-from ioa_p2p.wire.dht import CardGiven, CardWanted, Digest, Records, Want
+from ioa_p2p.wire.dht import CardGiven, CardWanted, Digest, Records, Store, Want
 from tests.dht.frames import forged, sealed
 from tests.dht.mesh import Mesh, card
-from tests.dht.test_machine import Driven, emitted
-from tests.wire.samples import ALICE, BOB, fault_of, record
+from tests.dht.test_machine import Driven, emitted, sends
+from tests.wire.samples import BOB, fault_of, record
 
 B = BOB.node
 STATS = card("stat", "stats.outliers")
@@ -45,7 +47,7 @@ def test_what_a_neighbour_has_and_we_lack_is_wanted_and_kept(alice: Driven):
     raws = [of_bob("one"), of_bob("two")]
     effects = alice.hear(B, digest(*raws))
     assert effects == [Send(B, Want(tuple(item_of(raw).slot for raw in raws)))]
-    assert alice.hear(B, Records(tuple(raws))) == []
+    assert sends(alice.hear(B, Records(tuple(raws))), Want) == []
     assert {one.raw for one in alice.machine.held} == set(raws)
 
 
@@ -69,7 +71,7 @@ def test_the_rest_is_wanted_again_until_a_neighbour_brings_nothing_new(alice: Dr
     raws = [of_bob("one"), of_bob("two"), of_bob("three")]
     alice.hear(B, digest(*raws))
     effects = alice.hear(B, Records((raws[1],)))
-    assert effects == [Send(B, Want((item_of(raws[0]).slot, item_of(raws[2]).slot)))]
+    assert sends(effects, Want) == [Send(B, Want((item_of(raws[0]).slot, item_of(raws[2]).slot)))]
     assert alice.hear(B, Records(())) == []
 
 
@@ -82,16 +84,48 @@ def test_as_much_is_handed_over_as_fits_one_answer(alice: Driven, monkeypatch: p
     assert alice.hear(B, Want((bytes(20), *wanted))) == [Send(B, Records(tuple(raws[:3])))]
 
 
-def test_a_digest_has_so_many_entries_and_the_newest(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(limits, "DIGEST_ENTRIES_MAX", 2)
+def test_a_newcomer_is_told_of_a_part_and_later_of_more_the_newest_first(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "DIGEST_JOIN_MAX", 2)
+    monkeypatch.setattr(limits, "DIGEST_ENTRIES_MAX", 3)
     alice = Driven()
     alice.command(commands.NeighbourUp(B))
     raws = [sealed(record(BOB, agent=f"agent-{number}", issued=1_800_000_000 - number), BOB) for number in range(4)]
     for raw in raws:
         alice.hear(B, digest(raw))
         alice.hear(B, Records((raw,)))
-    effects = alice.command(commands.NeighbourUp(ALICE.node))
-    assert effects == [Send(ALICE.node, digest(*raws[:2]))]
+    assert alice.command(commands.NeighbourUp(B)) == [Send(B, digest(*raws[:2]))]
+    told = [effect for _, effect in alice.run(1.2 * limits.DHT_REFRESH_S)]
+    assert [effect for effect in told if isinstance(effect, Send)] == [Send(B, digest(*raws[:3]))]
+
+
+def test_who_moved_or_ended_is_told_to_neighbours_at_once_and_what_is_only_newer_is_not(alice: Driven):
+    first, renewed = (sealed(record(BOB, seq=seq), BOB) for seq in (10, 11))
+    moved = sealed(record(BOB, seq=12, endpoint="127.0.0.1:4002"), BOB)
+    gone = sealed(record(BOB, seq=13, endpoint="127.0.0.1:4002", gone=True), BOB)
+    told = list[Any]()
+    for raw in (first, renewed, moved, gone):
+        alice.answer(Store(1, False, alice.token(), raw))
+        told.append([effect for _, effect in alice.run(1.0) if isinstance(effect, Send) and effect.to == B])
+    assert told == [[], [], [Send(B, digest(moved))], [Send(B, digest(gone))]]
+
+
+def test_news_wait_for_nothing_that_was_wanted_before(alice: Driven):
+    raws = [of_bob("one"), of_bob("two"), of_bob("three")]
+    alice.hear(B, digest(*raws[:2]))
+    assert alice.hear(B, digest(raws[2])) == [Send(B, Want((item_of(raws[2]).slot,)))]
+    for raw in raws:
+        alice.hear(B, Records((raw,)))
+    assert {one.raw for one in alice.machine.held} == set(raws)
+
+
+def test_a_neighbour_cannot_have_us_check_frames_without_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "DIGEST_BUDGET", (3, 1))
+    alice = Driven()
+    alice.command(commands.NeighbourUp(B))
+    fakes = [forged(record(agent=f"fake-{number}")) for number in range(5)]
+    alice.hear(B, digest(*fakes))
+    alice.hear(B, Records(tuple(fakes)))
+    assert alice.machine.faults == {"bad-signature": 3, "over-budget": 2}
 
 
 @pytest.mark.parametrize("message", [Digest(()), Want(()), Records(())])
@@ -128,7 +162,8 @@ def test_a_card_is_asked_of_its_node_once_and_kept(alice: Driven):
     assert effects[0] == Send(B, CardWanted(STATS_HASH))
     assert [effect for effect in alice.command(commands.FetchCard(2, B, STATS_HASH)) if isinstance(effect, Send)] == []
     effects = alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))
-    assert emitted(effects) == [events.CardFound(1, STATS), events.CardFound(2, STATS)]
+    heard = events.CardHeard(STATS_HASH, STATS_BYTES)
+    assert emitted(effects) == [heard, events.CardFound(1, STATS), events.CardFound(2, STATS)]
     assert emitted(alice.command(commands.FetchCard(3, B, STATS_HASH))) == [events.CardFound(3, STATS)]
 
 
@@ -142,7 +177,8 @@ def test_a_card_is_asked_of_its_node_once_and_kept(alice: Driven):
 def test_a_card_that_is_not_what_was_asked_for_is_refused_and_the_true_one_still_counts(alice, given, code: str):
     alice.command(commands.FetchCard(1, B, STATS_HASH))
     assert fault_of(alice.hear, B, given) == code
-    assert emitted(alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))) == [events.CardFound(1, STATS)]
+    heard = events.CardHeard(STATS_HASH, STATS_BYTES)
+    assert emitted(alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))) == [heard, events.CardFound(1, STATS)]
 
 
 def test_bytes_that_are_no_card_are_refused_whatever_their_hash(alice: Driven):

@@ -1,5 +1,8 @@
 """What a holder keeps, for how long, and what it does when it is full."""
 
+import random
+from collections import Counter
+
 import pytest
 
 from ioa_p2p.crypto.keys import NodeKey
@@ -19,7 +22,7 @@ class Kept(Store):
 
     def __init__(self) -> None:
         self.clones: list[Item] = []
-        super().__init__(self.clones.append)
+        super().__init__(self.clones.append, random.Random(1))
 
 
 def owner(number: int) -> NodeKey:
@@ -132,7 +135,6 @@ QUOTAS = pytest.mark.parametrize(
         ("STORE_BYTES_MAX", 3 * len(one().raw) + 10, lambda number: one(agent=f"agent-{number}"[:7])),
         ("STORE_NODE_ITEMS_MAX", 3, lambda number: one(agent=f"agent-{number}")),
         ("STORE_SUBNET_ITEMS_MAX", 3, lambda number: one(agent=f"agent-{number}")),
-        ("STORE_KEY_ITEMS_MAX", 3, lambda number: item(pointer(agent=f"agent-{number}"))),
     ],
 )
 
@@ -165,16 +167,86 @@ def test_a_full_subnet_does_not_shut_out_another(store: Kept, monkeypatch: pytes
     assert store.put(NOW, one(agent="b"), OTHER) is Verdict.KEPT
 
 
-def test_pointers_of_many_agents_lie_under_one_key_in_the_order_of_their_slots(store: Kept):
-    items = [item(pointer(agent=f"agent-{number}")) for number in range(5)]
-    for each in items:
-        store.put(NOW, each, SOURCE)
-    assert [held.item for held in store.under(NOW, items[0].key)] == sorted(items, key=lambda each: each.slot)
-
-
 def test_a_frame_is_known_by_the_first_bytes_of_its_hash(store: Kept):
     kept = one()
     store.put(NOW, kept, SOURCE)
     assert store.known(NOW, kept.hash[:8]).item is kept
     assert store.known(NOW, bytes(8)) is None
     assert store.known(later(TTL), kept.hash) is None
+
+
+def crowd(sources: int, each: int) -> list[tuple[Item, bytes]]:
+    """Pointers under one key, each source's own."""
+    keys = {number: owner(number + 1) for number in range(sources)}
+    return [
+        (item(pointer(key, agent=f"agent-{agent}"), key), b"source-%d" % number)
+        for number, key in keys.items()
+        for agent in range(each)
+    ]
+
+
+def test_a_crowded_key_says_so_and_keeps_its_bound_and_a_share_for_each_source(store: Kept, monkeypatch):
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 12)
+    offers = crowd(6, 5)
+    verdicts = [store.put(NOW, one, source) for one, source in offers]
+    key = offers[0][0].key
+    held = list(store.under(NOW, key))
+    assert len(held) == len(store) == 12
+    assert Counter(one.source for one in held) == {b"source-%d" % number: 2 for number in range(6)}
+    assert store.crowded(key)
+    assert not store.crowded(bytes(20))
+    assert set(verdicts) == {Verdict.KEPT, Verdict.FULL}
+
+
+def test_who_is_refused_by_a_crowded_key_is_not_held(store: Kept, monkeypatch):
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 3)
+    for one, source in crowd(1, 20):
+        verdict = store.put(NOW, one, source)
+        assert (store.get(NOW, one.slot) is not None) == (verdict is Verdict.KEPT)
+
+
+def test_a_crowded_key_takes_a_newer_version_of_what_it_holds(store: Kept, monkeypatch):
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 12)
+    offers = crowd(6, 5)
+    for one, source in offers:
+        store.put(NOW, one, source)
+    held = list(store.under(NOW, offers[0][0].key))
+    for one in held:
+        assert store.put(NOW, renewed(one.item, seq=one.item.body.seq + 1), one.source) is Verdict.KEPT
+    assert {one.item.slot for one in store.under(NOW, held[0].item.key)} == {one.item.slot for one in held}
+
+
+def test_in_a_crowded_key_what_expired_makes_room_before_anybody_is_weighed(store: Kept, monkeypatch):
+    """Public failure 6, for a key."""
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 12)
+    offers = crowd(6, 5)
+    for one, source in offers:
+        store.put(NOW, one, source)
+    expired = later(offers[0][0].body.ttl)
+    fresh = [(renewed(one, issued=WALL + one.body.ttl), source) for one, source in offers[-12:]]
+    assert [store.put(expired, one, source) for one, source in fresh] == [Verdict.KEPT] * 12
+
+
+def test_a_pointer_passed_on_by_a_stranger_counts_as_its_publishers_when_that_one_comes(store: Kept, monkeypatch):
+    """Or Mallory, who puts what others published, could have it pushed out as a part of her share."""
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 3)
+    (replayed, home), *others = crowd(4, 1)
+    store.put(NOW, replayed, b"mallory")
+    store.move(store.get(NOW, replayed.slot), home)
+    for one, _ in crowd(1, 6)[1:]:
+        store.put(NOW, one, b"mallory")
+    for one, source in others[:1]:
+        store.put(NOW, one, source)
+    assert store.get(NOW, replayed.slot).source == home
+    assert sum(held.source == b"mallory" for held in store) == 1
+
+
+def test_two_holders_keep_different_samples_and_nobody_can_foresee_which(monkeypatch):
+    monkeypatch.setattr(limits, "STORE_KEY_ITEMS_MAX", 10)
+    kept = []
+    for seed in (1, 2):
+        store = Store(lambda item: None, random.Random(seed))
+        for one, source in crowd(40, 1):
+            store.put(NOW, one, source)
+        kept.append({held.item.slot for held in store})
+    assert len(kept[0] & kept[1]) < 8

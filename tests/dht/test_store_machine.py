@@ -1,5 +1,7 @@
 """The store against a model of three owners, for any order of puts, time and repeats."""
 
+import random
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -18,7 +20,7 @@ class Holding(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(lambda item: None)
+        self.store = Store(lambda item: None, random.Random(1))
         self.passed_s = 0
         self.served: dict[bytes, tuple[Item, float]] = {}
 

@@ -1,6 +1,7 @@
 """Whole nodes over memory transports, in one process: real machines, storage, agents and control."""
 
 import random
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +21,14 @@ MESH = "test"
 
 
 class Mesh:
-    """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped."""
+    """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped.
 
-    def __init__(self, folder: Path) -> None:
+    meaning: what loads the index model of each; none unless told.
+    """
+
+    def __init__(self, folder: Path, meaning: Callable[[], Any] = lambda: None) -> None:
         self.hub = MemoryHub()
+        self.meaning = meaning
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
@@ -58,13 +63,19 @@ class Mesh:
         allowed = tuple(self.key(other).node for other in others)
         self._configs[name] = replace(self._configs[name], allow=allowed)
 
+    def change(self, name: str, **settings: Any) -> Config:
+        """Other values of its settings, from the next start."""
+        self._configs[name] = replace(self._configs[name], **settings)
+        return self._configs[name]
+
     def key(self, name: str) -> NodeKey:
         return NodeKey(self._configs[name].home.read_key())
 
     async def start(self, name: str) -> Node:
         config = self._configs[name]
         stack = self.stacks[name] = AsyncExitStack()
-        node = Node(config, datagrams=self._datagrams(config), links=self._links(config))
+        parts: Any = {"datagrams": self._datagrams(config), "links": self._links(config)}
+        node = Node(config, **parts, meaning=self.meaning)
         self.nodes[name] = await stack.enter_async_context(node)
         return node
 
@@ -75,6 +86,6 @@ class Mesh:
         return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)
 
     def _links(self, config: Config) -> MemoryLinks:
-        hello = Hello(VERSION, ids.network_id(MESH), 1)
+        hello = Hello(VERSION, ids.network_id(MESH), 0)  # the node's boot id is drawn later
         node = NodeKey(config.home.read_key()).node
         return MemoryLinks(self.hub, node, hello, random.Random(1), link_address(config.dht_host, config.dht_port))

@@ -14,6 +14,7 @@ from tests.wire.samples import ALICE, BOB, NETWORK, fault_of
 ID = 0xFFFFFFFF
 KEY = bytes(limits.DHT_ID_BYTES)
 TOKEN = bytes(limits.DHT_TOKEN_BYTES)
+CURSOR = bytes(limits.POINTERS_CURSOR_BYTES)
 V6_CONTACT = ALICE.node + bytes(range(1, 19))
 RECORD = bytes(limits.RECORD_FRAME_BYTES_MAX)
 POINTER = bytes(limits.FRAME_HEADER_BYTES + limits.POINTER_BODY_BYTES_MAX + limits.SIGNATURE_BYTES)
@@ -23,10 +24,10 @@ LARGEST: list[Any] = [
     dht.Pong(ID, True, TOKEN, bytes(18)),
     dht.FindNode(ID, True, KEY),
     dht.FindRecord(ID, True, KEY),
-    dht.FindPointers(ID, True, KEY, KEY, bytes(64)),
+    dht.FindPointers(ID, True, KEY, CURSOR, bytes(64)),
     dht.Found(ID, True, TOKEN, (RECORD,)),
     dht.Found(ID, True, TOKEN, (), (V6_CONTACT,) * limits.DHT_CONTACTS_MAX),
-    dht.Found(ID, True, TOKEN, (POINTER,) * 4, (), KEY),
+    dht.Found(ID, True, TOKEN, (POINTER,) * 4, (), CURSOR, True),
     dht.Store(ID, True, TOKEN, RECORD),
     dht.Stored(ID, True, 255, True),
     dht.Have(ID, True, bytes(8 * limits.HAVE_MAX)),

@@ -1,0 +1,69 @@
+"""Records straight from their node: one request where it lives, the holders' word where it does not."""
+
+import pytest
+
+from ioa_p2p.dht import commands, events
+from ioa_p2p.wire.dht import Contact, pack_endpoint
+from tests.dht.mesh import Mesh, card
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Mesh:
+    mesh = Mesh(7, 12)
+    mesh.join_all()
+    assert mesh.publish(mesh.contacts[3], card("meter", "device.measure")) is not None
+    return mesh
+
+
+def fetch(mesh: Mesh, asker: Contact, owner: Contact, endpoint: bytes | None = None) -> events.RecordFound:
+    there = pack_endpoint(owner.host, owner.port) if endpoint is None else endpoint
+    return mesh.ask(asker, lambda request: commands.FetchRecord(request, owner.key, "meter", there))
+
+
+def test_a_record_comes_from_its_own_node_with_one_request(mesh: Mesh) -> None:
+    found = fetch(mesh, mesh.contacts[9], mesh.contacts[3])
+    assert found.record is not None
+    assert (found.record.agent, found.direct, found.asked) == ("meter", True, 1)
+
+
+def test_without_an_endpoint_the_holders_are_asked_and_nobody_is_said_to_live(mesh: Mesh) -> None:
+    found = fetch(mesh, mesh.contacts[9], mesh.contacts[3], b"")
+    assert found.record is not None
+    assert not found.direct
+
+
+def test_another_node_at_the_endpoint_cannot_answer_for_the_agents_node(mesh: Mesh) -> None:
+    other = mesh.contacts[5]
+    found = fetch(mesh, mesh.contacts[9], mesh.contacts[3], pack_endpoint(other.host, other.port))
+    assert found.record is not None
+    assert not found.direct
+
+
+def test_an_agent_that_its_node_does_not_have_is_not_found(mesh: Mesh) -> None:
+    there = pack_endpoint(mesh.contacts[4].host, mesh.contacts[4].port)
+    found = mesh.ask(
+        mesh.contacts[9], lambda request: commands.FetchRecord(request, mesh.contacts[4].key, "meter", there)
+    )
+    assert (found.record, found.direct) == (None, False)
+
+
+def test_the_record_of_a_crashed_node_comes_from_holders_and_counts_the_request_in_vain(mesh: Mesh) -> None:
+    mesh.world.crash(mesh.contacts[3])
+    found = fetch(mesh, mesh.contacts[9], mesh.contacts[3])
+    plain = mesh.find(mesh.contacts[9], mesh.contacts[3], "meter")
+    assert found.record is not None
+    assert (found.record, found.direct) == (plain.record, False)
+    assert found.asked > 1
+    mesh.world.restart(mesh.contacts[3])
+
+
+def test_nobody_sends_us_into_our_own_machine_from_outside() -> None:
+    mesh = Mesh(8, 6, host="198.51.100.7")
+    mesh.join_all()
+    owner, asker = mesh.contacts[2], mesh.contacts[4]
+    before = mesh.world.sent
+    asked: list[Contact] = []
+    mesh.world.on_send.append(lambda world, source, target, message: asked.append(target))
+    fetch(mesh, asker, owner, pack_endpoint("127.0.0.1", 22))
+    assert mesh.world.sent > before
+    assert Contact(owner.key, "127.0.0.1", 22) not in asked
