@@ -155,10 +155,14 @@ class Keeping:
 
     def _begin_anew(self, broken: Catalogue) -> None:
         """Unless that is done already: several may meet the damage."""
-        if self._catalogue is broken:
-            self._catalogue = None
-            broken.close()
-            self._write([])
+        if self._catalogue is not broken:
+            return
+        self._catalogue = None
+        broken.close()
+        try:
+            self._catalogue = self._anew()
+        except StorageError as fault:
+            self._refused(fault)
 
     def _anew(self) -> Catalogue:
         aside = set_aside(self._path)
