@@ -69,7 +69,7 @@ class Suspects:
 class Calls:
     """out: where Sends go. on_missed: told who left a request unanswered.
 
-    `client` is what our requests say of us; while it holds, `contacted` says whom we wrote to, and when.
+    `client` is what our requests say of us; `contacted` says whom we wrote to, and when.
     """
 
     def __init__(
@@ -97,8 +97,7 @@ class Calls:
         if len(self._calls) >= limits.DHT_CALLS_MAX or call.id in self._calls:
             asker.lost(now, call)
             return
-        if self.client:
-            self._note_contact(now, to.key)
+        self._note_contact(now, to.key)
         self._calls[call.id] = call
         self._out.append(Send(to, request(call.id, self.client, *fields)))
         self._agenda.at(now.boot + self.patience_s, partial(self._due, call))

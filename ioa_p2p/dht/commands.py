@@ -72,12 +72,17 @@ class FetchRecord:
 class SearchPointers:
     """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
 
-    thorough: as in SearchRecord.
+    thorough: as in SearchRecord. wanted: pointers at most; of more found a fair sample, by sketch the nearest.
+    sketch: of the query, 64 B, made by the index model that a cell key ("cell:MODEL:17") names; it then ends as soon
+    as enough holders agree on the nearest, unless thorough. Not used under other keys, where sketches of several
+    models lie.
     """
 
     request: int
     key: str
     thorough: bool = False
+    wanted: int = limits.POINTERS_READ_MAX
+    sketch: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +104,10 @@ class PutFrame:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourUp:
-    """A link to `node` stands: exchange digests with it."""
+    """A link to `node` stands: exchange digests with it. boot: the id of its start, as its hello said."""
 
     node: bytes
+    boot: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,18 @@ class RecordFound:
 
 @dataclass(frozen=True, slots=True)
 class PointersFound:
-    """pointers: one of each agent, in no order of merit. asked, answered: peers."""
+    """pointers: one of each agent, by sketch the nearest first, else in no order of merit; holders: of each pointer
+    how many had it. asked, answered: peers, once for each part of a popular key. rpcs, size_bytes: what it cost, all
+    datagrams both ways.
+    """
 
     request: int
     pointers: tuple[Pointer, ...]
     asked: int
     answered: int
+    holders: tuple[int, ...] = ()
+    rpcs: int = 0
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,8 @@ class FramePut:
 class Published:
     """The record and all pointers were put. confirmed of holders: the record's. keys: pointers placed well enough.
 
-    cut: index keys beyond the limit, under which the agent is not found.
+    cut: index keys beyond the limit, under which the agent is not found. split: keys so popular that their holders
+    keep a sample; the agent is in the key's shards too, and placed if its shard has it.
     """
 
     agent: str
@@ -90,6 +97,7 @@ class Published:
     holders: int
     keys: int
     cut: tuple[str, ...]
+    split: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +133,10 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class CloneAlarm:
-    """Two different frames claim one seq, or an older start of a node spoke after a newer one."""
+    """Two nodes use one key: two different frames claim one seq, or an older start of a node spoke after a newer one.
+
+    Without an agent, seq is the older start, to which there is a link.
+    """
 
     node: bytes
     agent: str

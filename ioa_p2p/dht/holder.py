@@ -5,7 +5,6 @@
 An answer is built from what is held now; nothing is remembered of who asked.
 """
 
-import struct
 from collections.abc import Iterator
 from itertools import islice
 
@@ -16,7 +15,6 @@ from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Now
-from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import (
     Contact,
@@ -31,14 +29,14 @@ from ioa_p2p.wire.dht import (
     Store,
     Stored,
     Verdict,
+    pack_cursor,
     pack_endpoint,
+    unpack_cursor,
 )
 
-_CURSOR = struct.Struct(">IH")  # where in each turn's ring to begin, and how many were given
 _FOUND_FIXED_BYTES = 26  # a Found without cursor, frames and contacts
 _FRAME_HEAD_BYTES = 3
 _CONTACT_BYTES = 52  # the larger, IPv6, with its head
-_POINTERS_MIN = 4  # a page holds as many whatever their size
 _CONTACTS_FIRST = 5  # for which a first page leaves room beyond that
 
 
@@ -83,38 +81,30 @@ class Holder:
 
     def _page(self, now: Now, find: FindPointers) -> tuple[list[bytes], bytes]:
         """Frames after the cursor, and the cursor after them, empty at the end."""
-        start, given = _read_cursor(find)
-        room = _room([], bytes(_CURSOR.size))
+        start, given = unpack_cursor(find.cursor) if find.cursor else (find.id, 0)
+        room = _room([], bytes(limits.POINTERS_CURSOR_BYTES))
         spare = 0 if find.cursor else _CONTACTS_FIRST * _CONTACT_BYTES
         frames: list[bytes] = []
-        for held in islice(self._order(now, find, start), given, None):
+        for held, places in self._order(now, find, start, given):
             room -= len(held.item.raw) + _FRAME_HEAD_BYTES
-            if room < (spare if len(frames) >= _POINTERS_MIN else 0) or len(frames) == 16:
-                return frames, _CURSOR.pack(start, given + len(frames))
+            if room < (spare if len(frames) >= limits.POINTERS_PAGE else 0) or len(frames) == 16:
+                return frames, pack_cursor(start, given)
             frames.append(held.item.raw)
+            given += places
         return frames, b""
 
-    def _order(self, now: Now, find: FindPointers, start: int) -> Iterator[Held]:
-        """Fair among sources; with a sketch by merit too."""
+    def _order(self, now: Now, find: FindPointers, start: int, given: int) -> Iterator[tuple[Held, int]]:
+        """Fair among sources; with a sketch by merit too. With each, how many places it takes."""
         lot = self._kept.under(now, find.key, start)
         if len(find.sketch) != limits.SKETCH_BYTES:
-            return lot
+            return ((held, 1) for held in islice(lot, given, None))
         held = list(lot)
-        return ranking.mixed(ranking.ranked(find.sketch, held), held)
+        return ranking.mixed(ranking.ranked(find.sketch, held), held, given)
 
     def _contacts(self, peer: Contact, key: bytes, room: int) -> tuple[bytes, ...]:
         count = min(room, limits.DHT_CONTACTS_MAX)
-        closest = self._peers.table.closest(space.at(key), count + 1)
+        closest = self._peers.table.around(space.at(key), count + 1)
         return tuple([entry.packed for entry in closest if entry.contact.key != peer.key][:count])
-
-
-def _read_cursor(find: FindPointers) -> tuple[int, int]:
-    """Whoever has none yet begins at a place of its own. Raises PeerError('bad-cursor')."""
-    if not find.cursor:
-        return find.id, 0
-    if len(find.cursor) != _CURSOR.size:
-        raise PeerError("bad-cursor", f"{len(find.cursor)} bytes")
-    return _CURSOR.unpack(find.cursor)
 
 
 def _room(frames: list[bytes], cursor: bytes) -> int:

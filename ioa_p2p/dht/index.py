@@ -1,8 +1,9 @@
 """Under which index keys an agent is found. Cut at 32, in a fixed order; what was cut is said.
 
-    cells (reserved for search by meaning) > skill names > output types > first prefixes > keywords > input types
+    cells of an index model > skill names > output types > first prefixes > keywords > input types
 
-The same texts are asked for: "skill:stats.outliers", "out:stats.report", "skill:stats", "word:memory", "in:metrics".
+The same texts are asked for: "cell:MODEL:17", "skill:stats.outliers", "out:stats.report", "skill:stats",
+"word:memory", "in:metrics".
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,14 +12,22 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.words import words
 
+_CELL = "cell:"
 
-def index_keys(card: Card, cells: Sequence[int] = ()) -> tuple[list[str], list[str]]:
-    """(kept, cut) index key texts, most useful first, each once.
 
-    cells: numbers of the nearest centroids of an index model, when there is one.
-    """
-    ordered = list(dict.fromkeys([f"cell:{cell}" for cell in cells] + list(_of(card))))
+def index_keys(card: Card, cells: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """(kept, cut) index key texts, most useful first, each once. cells: `cell_key`s nearest to the card."""
+    ordered = list(dict.fromkeys([*cells, *_of(card)]))
     return ordered[: limits.INDEX_KEYS_MAX], ordered[limits.INDEX_KEYS_MAX :]
+
+
+def cell_key(model: str, cell: int) -> str:
+    """The key text of one centroid: it names the index model, for cells and sketches of different ones never meet."""
+    return f"{_CELL}{model}:{cell}"
+
+
+def is_cell_key(text: str) -> bool:
+    return text.startswith(_CELL)
 
 
 def _of(card: Card) -> Iterator[str]:

@@ -84,7 +84,10 @@ class Keeper:
         """What we publish, and of what we hold that to which fewer than three known nodes are nearer."""
         own = {item.slot: item for item in self._own()}
         table = self._means.peers.table
-        others = [held.item for held in self._means.store if held.until_s > now.boot and held.item.slot not in own]
+        store = self._means.store
+        others = [held.item for held in store if held.until_s > now.boot and held.item.slot not in own]
+        # Holders of a crowded key have different samples by design: nothing is lacking there.
+        others = [item for item in others if not store.crowded(item.key)]
         near = [item for item in others if table.rank(space.at(item.key)) < limits.DHT_KEEPERS]
         if len(near) > limits.DHT_KEEP_MAX:
             near = self._rng.sample(near, limits.DHT_KEEP_MAX)

@@ -5,14 +5,16 @@
       learn(on the path that asked) <─────┴───── answered <────┤
                                place freed, not awaited <── slow, lost
 
-All paths start with all that our own table knows and claim from it, nearest first, one node one path; a path that is
-finished or starved may claim what is left of it. Done when no path has anybody left to ask, or after `calls_max`
-requests; a path led astray gets at most twice its share of them. A slow peer's late answer still counts.
+All paths start with all that our own table knows, the pool, and claim from it, nearest first, one node one path. Done
+when no path has anybody left to ask, or after `calls_max` requests; a path led astray gets at most twice its share of
+them. A slow peer's late answer still counts. A search that is done in vain may `widen` it: finished paths then claim
+what is left of the pool, for liars near the target may have filled all their windows.
 """
 
 from collections.abc import Iterable
 from operator import attrgetter
 
+from ioa_p2p.dht import space
 from ioa_p2p.dht.path import Claim, Claims, Path, State
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact
@@ -38,6 +40,8 @@ class Lookup:
         self.radius = radius
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
+        self._pool: list[Contact] = []
+        self._widened = False
         self._suspects: set[bytes] = set()
         self._k = k
         self._alpha = max(1, alpha // paths)
@@ -60,9 +64,14 @@ class Lookup:
 
     def start(self, contacts: Iterable[Contact]) -> None:
         """What our own table knows, or somebody we chose to trust."""
-        for contact in contacts:
+        self._pool = list(contacts)
+        for contact in self._pool:
             for path in self._paths:
                 path.learn(contact)
+
+    def widen(self) -> None:
+        """Ask all of the pool too."""
+        self._widened = True
 
     def suspect(self, key: bytes) -> None:
         """Keep it back: it is asked only if all else has failed."""
@@ -72,6 +81,10 @@ class Lookup:
         """The path it was asked on, at this endpoint."""
         claim = self._claims.of(contact)
         return claim.path if claim is not None else None
+
+    def near(self, contact: Contact) -> bool:
+        """Whether it is where holders should be, give or take."""
+        return not self.radius or space.position(contact.key) ^ self.target <= 2 * self.radius
 
     def learn(self, path: int, contact: Contact) -> None:
         """Somebody asked on `path` named it."""
@@ -127,8 +140,12 @@ class Lookup:
     def _next_on(self, path: Path) -> Contact | None:
         if path.calls >= self._path_calls_max:
             return None
-        none_left = not (self.under_way or self._any(State.ANSWERED))
-        return path.next(self._suspects) or (path.next(set()) if none_left and self._suspects else None)
+        contact = path.next(self._suspects)
+        if contact is None and self._widened:
+            contact = next((one for one in self._pool if self._claims.get(one.key) is None), None)
+        if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
+            contact = path.next(set())
+        return contact
 
     def _any(self, state: State) -> bool:
         return any(claim.state is state for claim in self._claims)

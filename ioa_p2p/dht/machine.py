@@ -25,16 +25,17 @@ from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.clones import Clones
 from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
+from ioa_p2p.dht.index import is_cell_key
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.pointers import PointerSearch
 from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
+from ioa_p2p.dht.reading import Reading
 from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
 from ioa_p2p.dht.region import Density
 from ioa_p2p.dht.search import Means, RecordSearch, Search
@@ -45,7 +46,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord, Pointer
+from ioa_p2p.wire.records import AgentRecord
 
 TIMER = "dht"
 
@@ -70,10 +71,10 @@ class DhtMachine:
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone, rng)
         self._gate = Gate(network, self._store, check, self._kept, partial(self._proven, key.node))
-        self._clones = Clones(key.node, boot, self._clone)
+        self._clones = Clones(key.node, boot, self._alarm)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
-        density = Density(key.node, self._peers.table)
+        density = Density(self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
         self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
@@ -142,13 +143,14 @@ class DhtMachine:
                 self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
             case commands.FetchRecord(request, node, agent, endpoint):
                 self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
-            case commands.SearchPointers(request, text, thorough):
-                self._search(now, partial(self._search_pointers, request, _pointers_at(text), thorough))
+            case commands.SearchPointers():
+                self._search(now, partial(self._search_pointers, command))
             case commands.PutFrame(request, frame):
                 self._search(now, partial(self._put_frame, request, _own_item(frame)))
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
-            case commands.NeighbourUp(node):
+            case commands.NeighbourUp(node, boot):
+                self._clones.linked(node, boot)
                 self._neighbours.up(now, node)
             case commands.NeighbourDown(node):
                 self._neighbours.down(node)
@@ -186,6 +188,11 @@ class DhtMachine:
     def alive(self, now: Now) -> list[Item]:
         """All records and pointers held here whose time is not over, own ones included."""
         return [held.item for held in self._store if held.until_s > now.boot]
+
+    @property
+    def is_client(self) -> bool:
+        """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
+        return self._reach.seen is not None and not self._reach.proven
 
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
@@ -293,16 +300,22 @@ class DhtMachine:
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
         self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
 
-    def _search_pointers(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
-        PointerSearch(self._means, key, partial(self._pointers_found, request), thorough=thorough).start(now)
+    def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
+        Reading(
+            self._means,
+            self._rng,
+            ids.index_key(command.key),
+            partial(self._pointers_found, command.request),
+            sketch=command.sketch if is_cell_key(command.key) else b"",
+            wanted=command.wanted,
+            thorough=command.thorough,
+        ).start(now)
 
-    def _pointers_found(self, request: int, now: Now, search: PointerSearch) -> None:
-        pointers = tuple(
-            item.body
-            for item in search.items.values()
-            if isinstance(item.body, Pointer) and not is_past(now, item.body)
-        )
-        found = events.PointersFound(request, pointers, search.lookup.calls, len(search.tokens))
+    def _pointers_found(self, request: int, now: Now, reading: Reading) -> None:
+        picked = [one for one in reading.harvest.pick(reading.wanted) if not is_past(now, one[0])]
+        pointers, holders = tuple(pointer for pointer, _ in picked), tuple(count for _, count in picked)
+        cost = (reading.rpcs, reading.size_bytes)
+        found = events.PointersFound(request, pointers, reading.asked, reading.answered, holders, *cost)
         self._emit_found(now, found)
 
     def _put_frame(self, request: int, item: Item, now: Now) -> None:
@@ -330,7 +343,10 @@ class DhtMachine:
             self._out.append(Emit(events.Heard(item.body, item.raw)))
 
     def _clone(self, item: Item) -> None:
-        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+        self._alarm(item.body.node, item.body.agent, item.body.seq)
+
+    def _alarm(self, node: bytes, agent: str, number: int) -> None:
+        self._out.append(Emit(events.CloneAlarm(node, agent, number)))
 
     def _kept(self, now: Now, old: Held | None, new: Item) -> None:
         """A frame of somebody else was newly kept."""
@@ -405,8 +421,3 @@ def _own_item(frame: bytes) -> Item:
         return item_of(frame)
     except PeerError as fault:
         raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None
-
-
-def _pointers_at(text: str) -> bytes:
-    """The DHT key of an index key text at depth 0."""
-    return ids.pointer_key(ids.index_key(text), 0, b"")

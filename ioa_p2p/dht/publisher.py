@@ -1,7 +1,8 @@
 """Publishing our agents and keeping them published. docs/wire.md, "Publishing".
 
     Publish ── seq saved, record and pointers signed ──> put the record ── then its pointers ──> Published
-                 ^                                          └─ too few, nobody: Queued, tried again by itself
+                 ^                                          │                 └─ split: into a shard too
+                 │                                          └─ too few, nobody: Queued, tried again by itself
                  └── re-issued at 0.375 ttl +- 20 %, at once on change; Withdraw: the same with a `gone` record
 
 The first put of a life reads our own record wherever it is: a larger seq found (a lost disk, a clone) is passed.
@@ -9,7 +10,7 @@ The first put of a life reads our own record wherever it is: a larger seq found 
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -20,7 +21,7 @@ from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.commands import Publish
 from ioa_p2p.dht.events import CloneAlarm, Published, Queued
-from ioa_p2p.dht.index import index_keys
+from ioa_p2p.dht.index import cell_key, index_keys, is_cell_key
 from ioa_p2p.dht.put import Put
 from ioa_p2p.dht.search import Means, RecordSearch, Search
 from ioa_p2p.dht.store import Item
@@ -38,7 +39,8 @@ SPACE = "dht/seq"
 class Agent:
     """What is published of one agent. issue: counts re-issues, so that what belongs to an old one is ignored.
 
-    seen_seq: the largest seq of it found out there. to_put, placed: pointers of this issue.
+    seen_seq: the largest seq of it found out there. depths: by index key, of those whose holders said split: how deep
+    its pointers go; kept over re-issues. to_put, placed: pointers of this issue.
     """
 
     order: Publish
@@ -52,6 +54,7 @@ class Agent:
     looked_up: bool = False
     record: Item | None = None
     pointers: list[Item] = field(default_factory=list[Item])
+    depths: dict[bytes, int] = field(default_factory=dict[bytes, int])
     to_put: int = 0
     placed: int = 0
     confirmed: int = 0
@@ -104,8 +107,10 @@ class Publisher:
 
     @property
     def own(self) -> list[Item]:
-        """Every frame of ours that should be out there now."""
-        return [item for agent in self._agents.values() for item in _frames_of(agent)]
+        """Every frame of ours that should be out there now. A crowded key keeps what its sample takes: there we see
+        to the deepest pointer alone."""
+        frames = ((agent, item) for agent in self._agents.values() for item in _frames_of(agent))
+        return [item for agent, item in frames if item is agent.record or _is_deepest(agent, item)]
 
     def publish(self, now: Now, order: Publish) -> None:
         """Raises UsageError('too-many-agents' | 'card-too-large' | 'bad-ttl')."""
@@ -115,7 +120,8 @@ class Publisher:
         if not limits.TTL_S_MIN <= order.ttl <= limits.TTL_S_MAX:
             raise UsageError("bad-ttl", f"ttl {order.ttl} s", f"choose {limits.TTL_S_MIN}-{limits.TTL_S_MAX} s")
         card = self._cards.own(order.card)
-        keys, cut = index_keys(order.card, order.cells)
+        cells = [cell_key(order.index_model, cell) for cell in order.cells]
+        keys, cut = index_keys(order.card, cells)
         known = self._agents.get(name)
         agent = known or Agent(order, card, keys, cut)
         agent.order, agent.card, agent.keys, agent.cut, agent.gone = order, card, keys, cut, False
@@ -189,7 +195,7 @@ class Publisher:
         self._seqs[name] = agent.seq
         record = self._record(now, agent)
         agent.record = self._item(Kind.RECORD, record)
-        agent.pointers = [] if agent.gone else [self._pointer(record, key, agent.order.sketch) for key in agent.keys]
+        agent.pointers = [] if agent.gone else list(self._pointers(record, agent))
 
     def _record(self, now: Now, agent: Agent) -> AgentRecord:
         order, card = agent.order, agent.order.card
@@ -211,20 +217,23 @@ class Publisher:
             )
         )
 
-    def _pointer(self, record: AgentRecord, key: str, sketch: bytes) -> Item:
+    def _pointers(self, record: AgentRecord, agent: Agent) -> Iterator[Item]:
         host, _, port = record.endpoint.rpartition(":")
-        pointer = Pointer(
-            node=record.node,
-            agent=record.agent,
-            seq=record.seq,
-            issued=record.issued,
-            ttl=record.ttl,
-            index=ids.index_key(key),
-            depth=0,
-            sketch=sketch,
-            endpoint=pack_endpoint(host.strip("[]"), int(port)) if host else b"",
-        )
-        return self._item(Kind.POINTER, pointer)
+        for key in agent.keys:
+            pointer = Pointer(
+                node=record.node,
+                agent=record.agent,
+                seq=record.seq,
+                issued=record.issued,
+                ttl=record.ttl,
+                index=ids.index_key(key),
+                depth=0,
+                sketch=agent.order.sketch if is_cell_key(key) else b"",
+                endpoint=pack_endpoint(host.strip("[]"), int(port)) if host else b"",
+            )
+            for depth in limits.SHARD_DEPTHS:
+                if depth <= agent.depths.get(pointer.index, 0):
+                    yield self._item(Kind.POINTER, codec.replace(pointer, depth=depth))
 
     def _item(self, kind: Kind, body: AgentRecord | Pointer) -> Item:
         return records.item_of(envelope.seal(self._key, self._network, kind, body))
@@ -295,19 +304,36 @@ class Publisher:
         self._tell(agent)
 
     def _put_pointer(self, now: Now, job: Job, put: Put) -> None:
-        if not put.succeeded:
+        agent = job.agent
+        if put.split:
+            self._deepen(now, agent, job.item)
+        elif not put.succeeded:
             self._retry(now, job)
         if not job.tries:
-            job.agent.to_put -= 1
-            job.agent.placed += put.succeeded
-            self._tell(job.agent)
+            agent.to_put -= 1
+            agent.placed += _is_deepest(agent, job.item) and (put.succeeded or (put.split and put.confirmed > 0))
+            self._tell(agent)
+
+    def _deepen(self, now: Now, agent: Agent, item: Item) -> None:
+        """Put it into a smaller shard too, unless it is there already or there is none."""
+        assert isinstance(item.body, Pointer)
+        if not _is_deepest(agent, item) or item.body.depth == limits.SHARD_BITS_MAX:
+            return
+        depth = limits.SHARD_DEPTHS[limits.SHARD_DEPTHS.index(item.body.depth) + 1]
+        deeper = self._item(Kind.POINTER, codec.replace(item.body, depth=depth))
+        agent.depths[item.body.index] = depth
+        agent.pointers.append(deeper)
+        agent.to_put += 1
+        self._means.store.put(now, deeper, self._key.node)
+        self._jobs.append(Job(agent, agent.issue, deeper))
 
     def _tell(self, agent: Agent) -> None:
         """Say so once the record is out and every pointer had its first try."""
         if agent.to_put:
             return
         name = agent.order.card.name
-        told = Published(name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut))
+        split = tuple(key for key in agent.keys if ids.index_key(key) in agent.depths)
+        told = Published(name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split)
         self._out.append(Emit(told))
         if agent.gone:
             del self._agents[name]
@@ -325,6 +351,11 @@ class Publisher:
 
 def _frames_of(agent: Agent) -> list[Item]:
     return [] if agent.record is None else [agent.record, *agent.pointers]
+
+
+def _is_deepest(agent: Agent, item: Item) -> bool:
+    """Whether it is the pointer of its key in the smallest shard there is one in."""
+    return isinstance(item.body, Pointer) and item.body.depth == agent.depths.get(item.body.index, 0)
 
 
 def _fit(record: AgentRecord) -> AgentRecord:

@@ -22,10 +22,11 @@ class Put:
         self.raw = raw
         self.confirmed = 0
         self.holders = 0
-        self.verdicts: dict[int, int] = {}
         self.finished = False
         self._calls = calls
         self._done = done
+        self._heard = 0
+        self._crowded = 0
         self._open = 0
 
     @property
@@ -33,6 +34,11 @@ class Put:
         """Whether enough of the holders found have it. Those beyond k are there for a crowded region only, where
         many may be liars that never confirm."""
         return self.confirmed >= max(1, math.ceil(limits.DHT_PUT_QUORUM * min(self.holders, limits.DHT_K)))
+
+    @property
+    def split(self) -> bool:
+        """Whether at least half of the holders that answered say that the key is crowded."""
+        return 0 < self._heard <= 2 * self._crowded
 
     def store(self, now: Now, search: Search) -> None:
         """Give it to all that a finished search found."""
@@ -44,7 +50,8 @@ class Put:
 
     def answered(self, now: Now, call: Call, answer: Stored) -> None:
         self._open -= 1
-        self.verdicts[answer.verdict] = self.verdicts.get(answer.verdict, 0) + 1
+        self._heard += 1
+        self._crowded += answer.split
         self.confirmed += answer.verdict in (Verdict.KEPT, Verdict.KNOWN)
         self._settle(now)
 

@@ -1,7 +1,7 @@
 """In what order a holder gives the pointers of a key to who asks with a sketch. docs/wire.md, "Popular keys".
 
     sketches ── dot products with the query's ──> best first, the third and later of one source after all others
-                                                     └── three of these, one by lot, three of these, ... ──> pages
+                                                     └── three of these, one by lot, and so on ──> pages
 
 The one by lot is for those whom no sketch made by a flooder can push out of sight.
 """
@@ -10,7 +10,7 @@ import struct
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from itertools import islice
 
 from ioa_p2p.dht.store import Held
 from ioa_p2p.wire import limits
@@ -49,16 +49,16 @@ def ranked(query: bytes, held: Iterable[Held]) -> list[Held]:
     return _spread([with_sketch[number] for number in order]) + without
 
 
-def mixed(best: Iterable[Held], lot: Iterable[Held]) -> Iterator[Held]:
-    """Three by merit, one by lot, and so on. Both are all there are; each is given once."""
-    given, by_merit, by_lot = set[bytes](), iter(best), iter(lot)
-    for number in count(1):
-        chosen = by_lot if number % limits.POINTERS_LOT == 0 else by_merit
-        one = next((held for held in chosen if held.item.slot not in given), None)
-        if one is None:
-            return
-        given.add(one.item.slot)
-        yield one
+def mixed(best: list[Held], lot: Iterable[Held], given: int) -> Iterator[tuple[Held, int]]:
+    """From place `given` of the best on: three by merit, one by lot, and so on. With each, how many places it takes:
+    one by lot takes none, so that a place means the same at every holder."""
+    by_merit = islice(best, given, None)
+    shown = {held.item.slot for held in best[: given + 2 * limits.POINTERS_LOT]}
+    by_lot = islice((held for held in lot if held.item.slot not in shown), given // (limits.POINTERS_LOT - 1), None)
+    for number, held in enumerate(by_merit, 1):
+        yield held, 1
+        if number % (limits.POINTERS_LOT - 1) == 0:
+            yield from ((held, 0) for held in islice(by_lot, 1))
 
 
 def sketch_of(held: Held) -> bytes:

@@ -57,6 +57,7 @@ class Search:
         self.finished = False
         self._means = means
         self._done = done
+        self._fields: tuple[bytes, ...] = (key,)
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
@@ -106,6 +107,10 @@ class Search:
         """Whether those asked may well be enough: then nobody else is asked for now."""
         return False
 
+    def _in_vain(self) -> bool:
+        """Whether a lookup that is done should be widened."""
+        return False
+
     def _busy(self) -> bool:
         """Whether it must go on after the lookup is done."""
         return False
@@ -115,8 +120,10 @@ class Search:
     def _step(self, now: Now) -> None:
         if not self.finished and self._enough():
             self._finish(now)
+        if not self.finished and self.lookup.done and self._in_vain():
+            self.lookup.widen()
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
-            self._means.calls.ask(now, contact, self.request, Found, self, None, self.key)
+            self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
 
@@ -181,25 +188,26 @@ class RecordSearch(Search):
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:
-        path = self.lookup.path_of(call.to)
-        if path is None:
-            return  # another endpoint of this node has been asked since
+        path = self.lookup.path_of(call.to) if self.lookup.near(call.to) else None
         for raw in answer.frames[:1]:
-            if self.item is not None and raw == self.item.raw:
-                self.agreeing.add(path)
-                continue
-            item = self._read(now, raw)
+            item = self.item if self.item is not None and raw == self.item.raw else self._read(now, raw)
             if item is not None:
                 self._count(item, path)
 
-    def _count(self, item: Item, path: int) -> None:
-        """Newest seq wins, of one seq the lower hash."""
+    def _count(self, item: Item, path: int | None) -> None:
+        """Newest seq wins, of one seq the lower hash. path: None for who is too far to be a holder: what it says is
+        taken, but it agrees with nobody."""
         best = self.item
         if best is None or (item.body.seq, best.hash) > (best.body.seq, item.hash):
-            self.item, self.agreeing = item, {path}
+            self.item, self.agreeing = item, set()
+        if path is not None and item is self.item:
+            self.agreeing.add(path)
 
     def _enough(self) -> bool:
         return not self._thorough and len(self.agreeing) >= limits.DHT_AGREE
+
+    def _in_vain(self) -> bool:
+        return self.item is None
 
     def _hold_back(self) -> bool:
         """As long as nobody asked lacks it, those under way are likely to make it enough."""

@@ -9,6 +9,7 @@ the kademlia package's KBucket, one for each bit of distance; its `last_updated`
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
@@ -26,12 +27,17 @@ class Entry(KademliaNode):
     long_id: int
 
     def __init__(self, contact: Contact, heard_s: float) -> None:
-        super().__init__(ids.dht_id(contact.key), contact.host, contact.port)  # pyright: ignore[reportUnknownMemberType]
+        self.id, self.long_id, self.packed, self.subnet = _described(contact)  # all that its base would set
         self.contact = contact
-        self.packed = pack_contact(contact)
-        self.subnet = subnet(contact.host)
         self.heard_s = heard_s
         self.misses = 0
+
+
+@lru_cache(maxsize=limits.PLACES_CACHED)
+def _described(contact: Contact) -> tuple[bytes, int, bytes, bytes | None]:
+    """DHT id, place, packed form, subnet: made once for a peer that comes and goes."""
+    id_ = ids.dht_id(contact.key)
+    return id_, position(contact.key), pack_contact(contact), subnet(contact.host)
 
 
 class Table:
@@ -44,6 +50,7 @@ class Table:
         self._entries: dict[int, Entry] = {}
         self._subnets: Counter[bytes] = Counter()
         self._suspects: set[int] = set()
+        self._reach: int | None = None  # None: the table has changed
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -112,6 +119,26 @@ class Table:
                 break
         return found
 
+    def around(self, target: int, count: int) -> list[Entry]:
+        """Whom to name to a stranger who looks for `target`, nearest first: the closest. Where those are crowded into
+        half of where they should be, only half of them, and others evenly from all around: else ids made to be
+        closest would hide all honest ones from whoever asks."""
+        found = self.closest(target, count)
+        if len(found) < count or 2 * (found[-1].long_id ^ target) * self._k >= self.reach * count:
+            return found
+        rest = self.closest(target, 2 * limits.DHT_REGION_MAX)[count // 2 :]
+        rest = [entry for entry in rest if entry.long_id ^ target <= self.reach]
+        wanted = count - count // 2
+        return found[: count // 2] + [rest[number * len(rest) // wanted] for number in range(wanted)]
+
+    @property
+    def reach(self) -> int:
+        """How far from us the k-th nearest is: how dense the mesh is. 0 if fewer are known."""
+        if self._reach is None:
+            nearest = self.closest(self._own, self._k)
+            self._reach = nearest[-1].long_id ^ self._own if len(nearest) == self._k else 0
+        return self._reach
+
     def rank(self, target: int) -> int:
         """How many good peers are nearer to `target` than we are."""
         own = self._own ^ target
@@ -164,12 +191,13 @@ class Table:
         if not bucket.add_node(entry):
             return False
         self._entries[entry.long_id] = entry
+        self._reach = None
         if entry.subnet:
             self._subnets[entry.subnet] += 1
         return True
 
     def _allowed(self, entry: Entry, bucket: Any) -> bool:
-        if entry.subnet is None:
+        if entry.subnet is None or not self._subnets[entry.subnet]:
             return True
         here = sum(other.subnet == entry.subnet for other in bucket.get_nodes())
         return here < limits.DHT_SUBNET_BUCKET_MAX and self._subnets[entry.subnet] < limits.DHT_SUBNET_TABLE_MAX
@@ -179,6 +207,7 @@ class Table:
         bucket = self._bucket(entry.long_id)
         del bucket.nodes[entry.id]
         del self._entries[entry.long_id]
+        self._reach = None
         self._suspects.discard(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] -= 1

@@ -6,14 +6,20 @@
 Without the extra `semantic` there is none: `load()` is None, and search goes by words alone.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
+
+from ioa_p2p.errors import UsageError
+from ioa_p2p.wire.records import Card
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+
+log = logging.getLogger(__name__)
 
 
 class Meaning(Protocol):
@@ -35,3 +41,29 @@ class Meaning(Protocol):
     def sketch(self, vector: "Vectors") -> bytes:
         """One vector as `limits.SKETCH_BYTES` signed bytes; dot products of sketches rank as those of vectors do."""
         ...
+
+
+def load() -> Meaning | None:
+    """The encoder of the extra `semantic`, or None without it. Blocks for about a second: call it off the event loop.
+
+    One that is there but is not the one our codebook was made for counts as absent, and the log says so.
+    """
+    try:
+        from ioa_p2p.mind.encoder import Encoder
+    except ImportError:
+        return None
+    try:
+        return Encoder.installed()
+    except UsageError as fault:
+        log.warning("search goes by words alone: %s", fault)
+        return None
+
+
+def card_text(card: Card) -> str:
+    """What of an agent is encoded: its name, what it says of itself, its skills; names as plain words."""
+    skills = (f"{_plain(skill.name)}: {skill.description}" for skill in card.skills if skill.description)
+    return " ".join((f"{_plain(card.name)}: {card.description}", *skills))
+
+
+def _plain(name: str) -> str:
+    return name.translate(str.maketrans("-./", "   "))

@@ -25,7 +25,7 @@ from libp2p.relay.circuit_v2.pb.circuit_pb2 import HopMessage, Status, StopMessa
 from libp2p.utils.varint import encode_varint_prefixed, read_varint_prefixed_bytes_limited
 from multiaddr import Multiaddr
 
-from ioa_p2p.net.libp2p_pipe import Pipe, SturdyYamux
+from ioa_p2p.net.libp2p_pipe import Circuit, Pipe, SturdyYamux
 from ioa_p2p.wire import limits
 
 HOP = TProtocol("/libp2p/circuit/relay/0.2.0/hop")
@@ -186,17 +186,17 @@ class SocketLeg:
 
 
 class CircuitSocket(TrioTCPStream):
-    """The half that faces libp2p. address: of the circuit, for there is no other."""
+    """The half that faces libp2p."""
 
-    def __init__(self, half: trio.SocketStream, address: str) -> None:
+    def __init__(self, half: trio.SocketStream, circuit: Circuit) -> None:
         super().__init__(half)
-        self.circuit = address
+        self.circuit = circuit
 
 
-def socket_pair(address: str) -> tuple[CircuitSocket, SocketLeg]:
+def socket_pair(circuit: Circuit) -> tuple[CircuitSocket, SocketLeg]:
     """Libp2p's half and the circuit's."""
     near, far = (trio.SocketStream(trio.socket.from_stdlib_socket(half)) for half in socket.socketpair())
-    return CircuitSocket(near, address), SocketLeg(far)
+    return CircuitSocket(near, circuit), SocketLeg(far)
 
 
 async def splice(

@@ -217,9 +217,10 @@ class Host:
     async def _carry(self, stream: INetStream, peer: bytes, *, dialled: bool) -> None:
         """Carry one link over this stream until either ends."""
         wire = PipeWire(stream, self)
-        remote = wire.pipe.remote()
-        address = str(_multiaddr(remote)) if remote else wire.pipe.circuit
-        link = self.switchboard.opened(trio.current_time(), peer, address, wire, dialled=dialled)
+        remote, circuit = wire.pipe.remote(), wire.pipe.circuit
+        address = circuit.address if circuit else str(_multiaddr(remote)) if remote else ""
+        via = node_of(circuit.relay) if circuit else None
+        link = self.switchboard.opened(trio.current_time(), peer, address, wire, dialled=dialled, via=via)
         wire.link = link
         self._wires.add(wire)
         try:

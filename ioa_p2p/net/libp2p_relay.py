@@ -88,7 +88,7 @@ class Relay:
             raise CircuitRefusedError(Status.RESERVATION_REFUSED)
         self._places[peer] = Place(conn, remote.host, trio.current_time() + limits.RELAY_RESERVATION_S)
         self._counters["relay-reservations"] += 1
-        place = Reservation(expire=int(time.time()) + limits.RELAY_RESERVATION_S)
+        place = Reservation(expire=int(time.time() + limits.RELAY_RESERVATION_S))
         await tell(stream, HopMessage(type=HopMessage.STATUS, status=Status.OK, reservation=place, limit=self._limit()))
 
     def _limit(self) -> Limit:

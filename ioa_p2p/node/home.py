@@ -49,6 +49,11 @@ class Home:
         return self.data_folder / "node.db"
 
     @property
+    def seed_list(self) -> Path:
+        """The signed seed list, unless the config names another place; see `node.seed_list`."""
+        return self.data_folder / "seeds.list"
+
+    @property
     def directory(self) -> Path:
         """What the node heard of others' agents: a cache, apart from the database that must not be lost."""
         return self.data_folder / "directory.db"

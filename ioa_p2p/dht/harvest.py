@@ -1,0 +1,76 @@
+"""What a read of one index key has brought in: one pointer an agent, the newest, and which holders had it.
+
+    items, each with its holder ── add ──> by agent ── pick(wanted) ──> the nearest to the sketch, or a fair sample
+
+Sources are told apart by the endpoints that pointers name: what a liar may write there at will. Holders, who know
+where a pointer really came from, have sampled before; this is for the honest mixture of many holders' samples.
+"""
+
+import random
+
+from ioa_p2p.dht import ranking, space
+from ioa_p2p.dht.sample import Sample
+from ioa_p2p.dht.store import Item
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.dht import unpack_endpoint
+from ioa_p2p.wire.records import Pointer
+
+Agent = tuple[bytes, str]
+
+
+class Harvest:
+    """sketch: the query's, 64 B, or empty. rng: for the lot."""
+
+    def __init__(self, sketch: bytes, rng: random.Random) -> None:
+        self._sketch = sketch
+        self._rng = rng
+        self._items: dict[Agent, Item] = {}
+        self._holders: dict[Agent, set[bytes]] = {}
+        self._nearness: dict[Agent, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: Item, holder: bytes) -> None:
+        agent = item.body.node, item.body.agent
+        self._holders.setdefault(agent, set()).add(holder)
+        known = self._items.get(agent)
+        if known is None or (item.body.seq, known.hash) > (known.body.seq, item.hash):
+            self._items[agent] = item
+            self._nearness[agent] = self._near(item)
+
+    def top(self) -> list[Agent]:
+        """The nearest few to the sketch."""
+        return self._nearest()[: limits.POINTERS_TOP]
+
+    def pick(self, wanted: int) -> list[tuple[Pointer, int]]:
+        """At most `wanted` pointers, each with the number of holders that had it: the nearest to the sketch first;
+        without a sketch a fair sample."""
+        order = self._nearest() if self._sketch else self._fair()
+        picked = ((self._items[agent].body, len(self._holders[agent])) for agent in order[:wanted])
+        return [(body, holders) for body, holders in picked if isinstance(body, Pointer)]
+
+    def _near(self, item: Item) -> int:
+        sketch = item.body.sketch if isinstance(item.body, Pointer) else b""
+        if len(self._sketch) != limits.SKETCH_BYTES or len(sketch) != limits.SKETCH_BYTES:
+            return -limits.SKETCH_PRODUCT_MAX
+        return ranking.dot_products(self._sketch, [sketch])[0]
+
+    def _nearest(self) -> list[Agent]:
+        return sorted(self._nearness, key=self._nearness.__getitem__, reverse=True)
+
+    def _fair(self) -> list[Agent]:
+        sample, by_slot = Sample(), dict[bytes, Agent]()
+        for agent, item in self._items.items():
+            slot = agent[0] + agent[1].encode()
+            by_slot[slot] = agent
+            sample.add(slot, _source(item), self._rng.randbytes(8))
+        return [by_slot[slot] for slot in sample.order()]
+
+
+def _source(item: Item) -> bytes:
+    """The subnet that a pointer names, or its node."""
+    body = item.body
+    if not isinstance(body, Pointer) or not body.endpoint:
+        return body.node
+    return space.subnet(unpack_endpoint(body.endpoint)[0]) or body.node
