@@ -11,6 +11,7 @@ the datagram came), a node key (32 B) for a `wire.dht.Directory` message. Sends 
 import random
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.records import AgentRecord
+from ioa_p2p.wire.records import AgentRecord, Card
 
 TIMER = "dht"
 
@@ -185,6 +186,10 @@ class DhtMachine:
         """All records and pointers held here, own ones included. Some may be past their time: see `alive`."""
         return [held.item for held in self._store]
 
+    def kept_card(self, hash_: bytes) -> Card | None:
+        """The card with this hash, if it can be had without asking."""
+        return self._cards.kept(hash_)
+
     def alive(self, now: Now) -> list[Item]:
         """All records and pointers held here whose time is not over, own ones included."""
         return [held.item for held in self._store if held.until_s > now.boot]
@@ -287,18 +292,19 @@ class DhtMachine:
         if item is None:
             self._search_record(request, key, False, now, tried=1)
         else:
-            self._tell_record(now, request, item, 1, 1, direct=True)
+            self._tell_record(now, item, events.RecordFound(request, None, 1, 1, direct=True, copies=1))
 
     def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
-        self._tell_record(now, request, search.item, tried + search.lookup.calls, len(search.tokens))
+        asked = tried + search.lookup.calls
+        told = events.RecordFound(request, None, asked, len(search.tokens), copies=search.copies)
+        self._tell_record(now, search.item, told)
 
-    def _tell_record(
-        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, direct: bool = False
-    ) -> None:
-        record = item.body if item is not None and not is_past(now, item.body) else None
-        assert record is None or isinstance(record, AgentRecord)
-        age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        self._emit_found(now, events.RecordFound(request, record, asked, answered, age_s, direct))
+    def _tell_record(self, now: Now, item: Item | None, told: events.RecordFound) -> None:
+        if item is not None and not is_past(now, item.body):
+            assert isinstance(item.body, AgentRecord)
+            age_s = max(0.0, now.wall - item.body.issued)
+            told = replace(told, record=item.body, age_s=age_s)
+        self._emit_found(now, told)
 
     def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
         Reading(

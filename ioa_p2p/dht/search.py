@@ -179,6 +179,7 @@ class RecordSearch(Search):
         super().__init__(means, key, done, limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ)
         self.item: Item | None = None
         self.agreeing: set[int] = set()
+        self.copies = 0
         self._thorough = thorough
 
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
@@ -199,7 +200,8 @@ class RecordSearch(Search):
         taken, but it agrees with nobody."""
         best = self.item
         if best is None or (item.body.seq, best.hash) > (best.body.seq, item.hash):
-            self.item, self.agreeing = item, set()
+            self.item, self.agreeing, self.copies = item, set(), 0
+        self.copies += item is self.item
         if path is not None and item is self.item:
             self.agreeing.add(path)
 

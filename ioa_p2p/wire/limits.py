@@ -257,6 +257,12 @@ DHT_REGION_SAMPLES = 15  # searches whose reach says how dense the mesh is; over
 POINTERS_LOT = 4  # of pointers ranked by sketch every so many-th is drawn by lot: of eight, six are the best
 POINTERS_SOURCE_FIRST = 2  # pointers of one source ranked by sketch before all other sources had a place
 POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: PeerError
+POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
+POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
+POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
+POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
+POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
 
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
@@ -299,6 +305,7 @@ LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer'
 
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
+LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
 FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
 FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
@@ -308,12 +315,6 @@ FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen
 FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
 FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
 PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
-POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
-POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
-POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
-POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
-POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
-POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
 
 # -- first contacts ---------------------------------------------------------------------------------
 SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError
