@@ -43,7 +43,7 @@ from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
-from ioa_p2p.node.keeping import Keeping
+from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.query import Query
@@ -244,7 +244,7 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
-        self.local = LocalDirectory(self._own, lambda words, aspect, limit: (), self.directory.kept_card)
+        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -372,6 +372,9 @@ class Node:
         """There is a model now: publish again, so that our agents are found by meaning."""
         self._meaning_task = asyncio.create_task(self._encode_own())
         self._stack.callback(self._meaning_task.cancel)
+
+        if self.sense.model is not None:
+            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
 
     async def _encode_own(self) -> None:
         for name, card in self.agents.cards.items():
