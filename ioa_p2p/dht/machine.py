@@ -186,6 +186,11 @@ class DhtMachine:
         return [held.item for held in self._store if held.until_s > now.boot]
 
     @property
+    def is_reachable(self) -> bool:
+        """It is proven that strangers reach us."""
+        return self._reach.proven
+
+    @property
     def is_client(self) -> bool:
         """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
         return self._reach.seen is not None and not self._reach.proven

@@ -96,7 +96,6 @@ class Node:
         self.config = config
         self.started = time.time()
         self.ready = asyncio.Event()
-        self.reachable = True
         self.health: StorageError | None = None
         self.alarms: list[str] = []
         self.stories = Stories()
@@ -292,6 +291,11 @@ class Node:
     # -- what others may ask of the node
 
     @property
+    def reachable(self) -> bool:
+        """Whether strangers reach us, as far as it is known by now."""
+        return self.dht.is_reachable
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
         relayed = self.relays.addresses
@@ -427,8 +431,8 @@ class Node:
             return
         match event:
             case dht_events.Ready(peers, reachable, _):
-                self.reachable = reachable
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
                 self.keeping.heard(record, frame)
