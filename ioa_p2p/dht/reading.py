@@ -76,7 +76,7 @@ class Reading:
             self.harvest,
             partial(self._searched, place),
             sketch=self._sketch,
-            most=self.wanted if self._sketch else limits.POINTERS_READ_MAX,
+            most=self.wanted,
             thorough=self._thorough,
         )
         self.searches.append(search)
