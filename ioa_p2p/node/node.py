@@ -327,7 +327,9 @@ class Node:
     ) -> Search:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
-        means = Means(self.directory, self.neighbourhood, self.local, self.trust, self.experience.load)
+        means = Means(
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
+        )
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
     async def rank(self, search: Search) -> Answer:
