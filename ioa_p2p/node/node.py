@@ -43,7 +43,7 @@ from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
-from ioa_p2p.node.keeping import Keeping
+from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.query import Query
@@ -243,7 +243,7 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
-        self.local = LocalDirectory(self._own, lambda words, aspect, limit: (), self.directory.kept_card)
+        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -327,7 +327,9 @@ class Node:
     ) -> Search:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
-        means = Means(self.directory, self.neighbourhood, self.local, self.trust, self.experience.load)
+        means = Means(
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
+        )
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
     async def rank(self, search: Search) -> Answer:
@@ -376,6 +378,9 @@ class Node:
         """There is a model now: publish again, so that our agents are found by meaning."""
         self._meaning_task = asyncio.create_task(self._encode_own())
         self._stack.callback(self._meaning_task.cancel)
+
+        if self.sense.model is not None:
+            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
 
     async def _encode_own(self) -> None:
         for name, card in self.agents.cards.items():
