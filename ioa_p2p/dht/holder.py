@@ -5,6 +5,7 @@
 An answer is built from what is held now; nothing is remembered of who asked.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -15,6 +16,7 @@ from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Now
+from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import (
     Contact,
@@ -41,12 +43,18 @@ _CONTACT_BYTES = 52  # the larger, IPv6, with its head
 _CONTACTS_FIRST = 5  # for which a first page leaves room beyond that
 
 
+_REFUSED = {"not-yet-valid": Verdict.TIME, "expired": Verdict.TIME, "over-budget": Verdict.BUSY}
+
+
 class Holder:
-    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens) -> None:
+    """faults: refusals that are answered are counted here."""
+
+    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens, faults: Counter[str]) -> None:
         self._peers = peers
         self._kept = kept
         self._gate = gate
         self._tokens = tokens
+        self._faults = faults
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
@@ -70,11 +78,18 @@ class Holder:
         return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor, split, sources)
 
     def stored(self, now: Now, peer: Contact, store: Store, client: bool) -> Stored:
-        """Raises PeerError for a frame that is not to be kept by anybody."""
+        """Raises PeerError for a frame that is not to be kept by anybody. What an honest node may cause, by clock
+        or zeal, is answered: silence would mean to it that we are dead."""
         if not self._tokens.holds(now, peer, store.token):
             return Stored(store.id, client, Verdict.TOKEN)
         source = space.subnet(peer.host) or peer.key
-        verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
+        try:
+            verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
+        except PeerError as fault:
+            if fault.code not in _REFUSED:
+                raise
+            self._faults[fault.code] += 1
+            return Stored(store.id, client, _REFUSED[fault.code])
         return Stored(store.id, client, verdict, self._kept.crowded(self._gate.key(store.frame)))
 
     def had(self, now: Now, peer: Contact, have: Have, client: bool) -> Had:

@@ -25,7 +25,7 @@ _distance = attrgetter("distance")
 
 class Lookup:
     """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. calls: requests made, under_way:
-    waited for. It sends nothing and knows no time."""
+    waited for. met_slow: somebody let us wait. It sends nothing and knows no time."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class Lookup:
         self.radius = radius
         self.calls = 0
         self.under_way = 0
+        self.met_slow = False
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
         self._pool: list[Contact] = []
@@ -55,9 +56,10 @@ class Lookup:
 
     def start(self, contacts: Iterable[Contact]) -> None:
         """What our own table knows, or somebody we chose to trust."""
-        for contact in contacts:
-            for path in self._paths:
-                path.learn(contact)
+        known = {contact.key: contact for contact in contacts}
+        order = sorted((space.position(key) ^ self.target, key) for key in known)
+        for path in self._paths:
+            path.begin(known, order)
 
     def widen(self, pool: Iterable[Contact]) -> None:
         """Ask all of the pool too."""
@@ -98,6 +100,7 @@ class Lookup:
         self._leave(contact, State.ANSWERED)
 
     def slow(self, contact: Contact) -> None:
+        self.met_slow = True
         self._leave(contact, State.SLOW)
 
     def lost(self, contact: Contact) -> None:
@@ -135,7 +138,8 @@ class Lookup:
     def _next_on(self, path: Path) -> Contact | None:
         if path.calls >= self._path_calls_max:
             return None
-        contact = path.next(self._suspects)
+        contact = None if path.idle else path.next(self._suspects)
+        path.idle = contact is None
         if contact is None:
             contact = next((one for one in self._pool if one.key not in self._claims.by_key), None)
         if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
@@ -153,3 +157,6 @@ class Lookup:
             self._paths[claim.path].under_way -= 1
             self.under_way -= 1
         claim.state = state
+        if state is not State.ANSWERED:
+            for path in self._paths:
+                path.idle = False

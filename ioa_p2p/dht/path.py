@@ -64,12 +64,16 @@ class Claims:
 
 
 class Path:
-    """number: which of the lookup's paths. radius: the distance within which k nodes should be, see `region`."""
+    """number: which of the lookup's paths. radius: the distance within which k nodes should be, see `region`.
+
+    idle: `next` found nobody, and will not before something is learned or somebody asked turns out slow or lost.
+    """
 
     def __init__(self, number: int, target: int, claims: Claims, k: int, radius: int) -> None:
         self.number = number
         self.calls = 0
         self.under_way = 0
+        self.idle = False
         self._target = target
         self._claims = claims
         self._k = k
@@ -77,16 +81,22 @@ class Path:
         self._known: dict[bytes, Contact] = {}
         self._order: list[tuple[int, bytes]] = []
 
+    def begin(self, known: dict[bytes, Contact], order: list[tuple[int, bytes]]) -> None:
+        """Know these, by key and nearest first, before anything is learned."""
+        self._known, self._order = known.copy(), order.copy()
+
     def learn(self, contact: Contact) -> None:
         """Hear of a node. Heard of at another endpoint, it counts only if it was lost at the first one."""
         key = contact.key
         if key not in self._known:
             insort(self._order, (space.position(key) ^ self._target, key))
             self._known[key] = contact
+            self.idle = False
             if len(self._order) > limits.DHT_SHORTLIST:
                 del self._known[self._order.pop()[1]]
         elif self.wants(key):
             self._known[key] = contact
+            self.idle = False
 
     def wants(self, key: bytes) -> bool:
         """Whether a contact of this node would be news."""

@@ -108,6 +108,8 @@ class Verdict(IntEnum):
     OLDER = 2  # a newer seq is held
     FULL = 3  # a quota is met and nothing has expired, or the key is crowded and this is not in its sample
     TOKEN = 4  # the token does not prove this address (any more)
+    TIME = 5  # issued in the future, or its time is over: one of our clocks is wrong
+    BUSY = 6  # you store too much at once, try again later
 
 
 class Rpc(Message, frozen=True):
