@@ -186,6 +186,11 @@ class DhtMachine:
         return [held.item for held in self._store if held.until_s > now.boot]
 
     @property
+    def is_reachable(self) -> bool:
+        """It is proven that strangers reach us."""
+        return self._reach.proven
+
+    @property
     def is_client(self) -> bool:
         """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
         return self._reach.seen is not None and not self._reach.proven
@@ -252,8 +257,8 @@ class DhtMachine:
     def _entered(self, now: Now, contact: wire.Contact) -> None:
         self._keeper.entered(now, contact)
 
-    def _missed(self, contact: wire.Contact) -> None:
-        self._peers.missed(contact)
+    def _missed(self, contact: wire.Contact, blamed: bool) -> None:
+        self._peers.missed(contact, blamed)
 
     def _proven(self, own: bytes, item: Item) -> None:
         if isinstance(item.body, AgentRecord) and item.body.node != own:
