@@ -37,6 +37,11 @@ class Cards:
         self._own[card.name] = (hash_, encoded)
         return hash_
 
+    def kept(self, hash_: bytes) -> Card | None:
+        """The card with this hash, if it is our own or cached."""
+        encoded = self._get(hash_)
+        return codec.decode(encoded, Card) if encoded else None
+
     def fetch(self, now: Now, request: int, node: bytes, hash_: bytes) -> None:
         encoded = self._get(hash_)
         if encoded is not None:

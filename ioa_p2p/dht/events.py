@@ -22,7 +22,7 @@ class Ready:
 class RecordFound:
     """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued.
 
-    direct: its own node gave it, so that node lives.
+    direct: its own node gave it, so that node lives. copies: how many of those who answered gave this very record.
     """
 
     request: int
@@ -31,6 +31,7 @@ class RecordFound:
     answered: int
     age_s: float = 0.0
     direct: bool = False
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,26 @@ class Directory:
         """What the local directory holds, own records included, none past its time."""
         return [item.body for item in self._machine.alive(clock.now()) if isinstance(item.body, AgentRecord)]
 
-    async def pointers(self, key: str) -> events.PointersFound:
-        """All agents under an index key text ("word:chart", "out:metrics.samples")."""
-        return await self._ask(lambda request: commands.SearchPointers(request, key))
+    def kept_card(self, card_hash: bytes) -> Card | None:
+        """A card that is ours or cached."""
+        return self._machine.kept_card(card_hash)
 
-    async def record(self, node: bytes, agent: str) -> events.RecordFound:
-        return await self._ask(lambda request: commands.SearchRecord(request, node, agent))
+    async def pointers(
+        self, key: str, sketch: bytes = b"", *, thorough: bool = False, wanted: int = limits.POINTERS_READ_MAX
+    ) -> events.PointersFound:
+        """Agents under an index key text ("word:chart", "out:metrics.samples"); of a cell's the nearest to the sketch.
+
+        wanted: at most. thorough: for a search that leads to an assignment.
+        """
+        return await self._ask(lambda request: commands.SearchPointers(request, key, thorough, wanted, sketch))
+
+    async def record(self, node: bytes, agent: str, endpoint: bytes = b"") -> events.RecordFound:
+        """The newest; from the node itself if it answers at `endpoint` (packed)."""
+        return await self._ask(lambda request: commands.FetchRecord(request, node, agent, endpoint))
+
+    async def held_record(self, node: bytes, agent: str) -> events.RecordFound:
+        """The newest, after every holder was heard."""
+        return await self._ask(lambda request: commands.SearchRecord(request, node, agent, thorough=True))
 
     async def card(self, node: bytes, card_hash: bytes) -> Card | None:
         """From the cache, or over a link that stands; None if it cannot be had."""

@@ -1,146 +1,329 @@
-"""Finding agents: from words or types to cards, the best first.
+"""Finding agents: from words, types and meaning to cards, asking as few as will do.
 
-    index keys ──> pointers ──> records ──> link ──> cards ──> ranked
-        and what the local directory holds ─┘
+    local directory, own agents ──────────────────────────────────> hits at once ── asked whether they live ──┐
+    query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the last ten ──> hits
 
-Everything found is untrusted text; who it is from is proven.
+Everything found is untrusted text; who it is from is proven, and that its node answers: by its record given by itself,
+or by a link that stands. Whoever's node answers neither way is not offered. Order among hits: node/hits.py.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
+from ioa_p2p.dht.events import PointersFound, RecordFound
 from ioa_p2p.errors import UsageError
-from ioa_p2p.mind.match import ranked
 from ioa_p2p.node import clock
-from ioa_p2p.node.directory import Directory
-from ioa_p2p.node.neighbourhood import Neighbourhood
-from ioa_p2p.steps import FoundAgent
+from ioa_p2p.node.budget import Budget
+from ioa_p2p.node.candidates import Candidate, Candidates
+from ioa_p2p.node.hits import Hit, Source
+from ioa_p2p.node.query import Query
+from ioa_p2p.node.sense import Aspect
+from ioa_p2p.node.trust import Level, Trust
+from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.dht import pack_endpoint
+from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
-from ioa_p2p.wire.words import words
 
-DIAL_S = 4.0  # for a link to an agent's node, once; who cannot be dialled does not count as found
-AGENTS_MAX = 256  # looked at in one search
+DIAL_S = 4.0  # for a link to an agent's node, once
+AGENTS_MAX = 256  # whose cards one search reads in all, however often it is widened
 AT_ONCE = 16  # records and cards fetched at the same time
-WORDS_MAX = 12  # of a query; more words add little and cost a lookup each
+ASK_BYTES = 400  # a request that may have a large answer, sealed
+LOCAL_MAX = 10  # of the local directory, asked whether they live
 
-Agent = tuple[bytes, str]
+Agent = tuple[NodeId, str]
+Known = tuple[AgentRecord, Card]
+
+
+class Mesh(Protocol):
+    """The DHT and cards by hash, as node/directory.py gives them. Each raises UsageError('busy'), TimeoutError."""
+
+    async def pointers(
+        self, key: str, sketch: bytes = b"", *, thorough: bool = False, wanted: int = limits.POINTERS_READ_MAX
+    ) -> PointersFound: ...
+
+    async def record(self, node: NodeId, agent: str, endpoint: bytes = b"") -> RecordFound: ...
+
+    async def card(self, node: NodeId, card_hash: bytes) -> Card | None: ...
+
+
+class Reach(Protocol):
+    """Links, as node/neighbourhood.py makes them."""
+
+    async def linked(self, node: NodeId, addresses: Sequence[str], wait_s: float) -> bool: ...
+
+
+class Local(Protocol):
+    """What is known without asking anybody."""
+
+    def own(self) -> Iterable[Known]:
+        """Our own agents."""
+        ...
+
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[Known]:
+        """The likeliest of the local directory, the best first. keys: filters, as index keys."""
+        ...
+
+    def card(self, card_hash: bytes) -> Card | None:
+        """A card we have anyway."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One agent found. age_s: since its record was issued."""
+class Means:
+    """What every search works with. load: of a node, 0 to 1, as it last told; None if it never did.
 
-    record: AgentRecord
-    card: Card
-    age_s: float
+    nearness: of texts to what an aspect is of, by a model.
+    """
 
-    @property
-    def found(self) -> FoundAgent:
-        return FoundAgent(self.record.node, self.card, self.record.addresses)
+    mesh: Mesh
+    reach: Reach
+    local: Local
+    trust: Trust
+    nearness: Callable[[Aspect, Sequence[str]], Awaitable[Sequence[float]]]
+    load: Callable[[NodeId], float | None] = lambda node: None
 
 
 class Search:
     """One search, which may be widened by further keys; nothing is fetched twice.
 
-    own: our own records and cards, found without asking anybody.
+    aspect: of the query's text, if there is a model. thorough: it leads to an assignment, so pointers are read over
+    more paths and to the end, and no budget is kept. on_hit: told of each hit, and again when its node answered.
     """
 
     def __init__(
         self,
-        directory: Directory,
-        neighbourhood: Neighbourhood,
-        own: Iterable[tuple[AgentRecord, Card]],
+        means: Means,
+        query: Query,
+        aspect: Aspect | None = None,
         on_hit: Callable[[Hit], None] = lambda hit: None,
+        *,
+        thorough: bool = False,
+        budget: Budget | None = None,
     ) -> None:
+        self.query = query
+        self.aspect = aspect
         self.hits: dict[Agent, Hit] = {}
-        self.holders: int = 0
-        self._directory = directory
-        self._neighbourhood = neighbourhood
+        self.budget = budget or Budget()
+        self.holders = 0
+        self.local_hits = 0
+        self._means = means
         self._on_hit = on_hit
-        self._searched: set[str] = set()
+        self._thorough = thorough
+        self._candidates = Candidates(aspect.sketch if aspect else b"", query.words, query.filter_keys)
+        self._searched: dict[str, None] = {}
         self._seen: set[Agent] = set()
-        self._slots = asyncio.Semaphore(AT_ONCE)
-        for record, card in own:
-            self._take(record, card)
+        self._heard = False
+        for record, card in means.local.own():
+            self._take(record, card, Source.OWN, answered=True)
 
     @property
     def searched(self) -> frozenset[str]:
+        """Index keys looked up so far."""
         return frozenset(self._searched)
 
+    @property
+    def offered(self) -> list[Hit]:
+        """Hits whose nodes answered; if nobody at all answers (we are offline), what the local directory says."""
+        return [hit for hit in self.hits.values() if hit.answered or not self._heard]
+
+    async def run(self) -> None:
+        """All of it: what is known here at once, then the mesh."""
+        await self.look_here()
+        keys = self.query.keys(self.aspect.keys if self.aspect else ())
+        await asyncio.gather(self.confirm(), self._ask_mesh(keys))
+
     async def widen(self, keys: Iterable[str]) -> None:
-        """Search these index keys too (those not searched yet)."""
-        fresh = [key for key in keys if key not in self._searched]
-        self._searched.update(fresh)
-        await asyncio.gather(*(self._follow(key) for key in fresh))
+        """Search these index keys too (those not searched yet), and read the cards of whoever is under them."""
+        await self._gather(keys)
+        await self._look_at(AGENTS_MAX - len(self._seen))
+
+    # -- what is known here
+
+    async def look_here(self) -> None:
+        """Hits of the local directory; their nodes have not answered yet."""
+        wanted = self.query.words, self.aspect, LOCAL_MAX, self.query.filter_keys
+        for record, card in await self._means.local.known(*wanted):
+            if (record.node, record.agent) not in self._seen and self.query.fits(card):
+                self.local_hits += 1
+                self._take(record, card, Source.DIRECTORY, answered=False)
+
+    async def confirm(self) -> None:
+        """Ask the nodes of local hits; who says that the agent is gone or changed loses its hit."""
+        await asyncio.gather(*(self._confirm(hit) for hit in list(self.hits.values()) if not hit.answered))
+
+    async def _confirm(self, hit: Hit) -> None:
+        endpoint = _packed(hit.record.endpoint)
+        found = await self._record(*hit.agent, endpoint)
+        if found is None or found.record is None:
+            return
+        if found.record.gone:
+            del self.hits[hit.agent]
+        elif found.record.card != hit.record.card:
+            await self._card(found, hit.keys)
+        elif found.direct or await self._linked(found.record):
+            self._take(found.record, hit.card, Source.DIRECTORY, answered=True)
+
+    # -- the mesh: pointers
+
+    async def _ask_mesh(self, keys: Iterable[str]) -> None:
+        await self._gather(keys)
+        await self._read_names()
+        await self._look_at(limits.FIND_CARDS_MAX)
+
+    async def _gather(self, keys: Iterable[str]) -> None:
+        """Pointers of keys in their order, some at a time, as far as the budget goes."""
+        waiting = iter([key for key in dict.fromkeys(keys) if key not in self._searched])
+        await _workers(limits.FIND_KEYS_AT_ONCE, lambda at_work: self._next_key(waiting, at_work))
+
+    async def _next_key(self, waiting: Iterator[str], at_work: int) -> bool:
+        """Look up one more key. False: there is none, or it may cost too much."""
+        if not (self._thorough or self.budget.may_begin(at_work)):
+            return False
+        key = next(waiting, None)
+        if key is None:
+            return False
+        self._searched[key] = None
+        await self._follow(key)
+        return True
 
     async def _follow(self, key: str) -> None:
+        sketch = self.aspect.sketch if self.aspect else b""
         try:
-            found = await self._directory.pointers(key)
+            found = await self._means.mesh.pointers(key, sketch, thorough=self._thorough, wanted=self._wanted(key))
         except (UsageError, TimeoutError):
             return
-        self.holders = max(self.holders, found.answered)
-        agents = dict.fromkeys((pointer.node, pointer.agent) for pointer in found.pointers)
-        await asyncio.gather(*(self._fetch(*agent) for agent in agents))
+        self.holders += found.answered
+        self._heard = self._heard or found.answered > 0
+        self.budget.charge_key(found.rpcs, found.size_bytes)
+        self._candidates.add(key, found.pointers)
 
-    async def _fetch(self, node: bytes, agent: str) -> None:
-        if (node, agent) in self._seen or len(self._seen) >= AGENTS_MAX:
-            return
-        self._seen.add((node, agent))
-        async with self._slots:
-            try:
-                await self._fetch_now(node, agent)
-            except (UsageError, TimeoutError):
-                return
+    def _wanted(self, key: str) -> int:
+        """Pointers that will do: all, where an assignment or a filter depends on them."""
+        if self._thorough or key in self.query.filter_keys:
+            return limits.POINTERS_READ_MAX
+        return limits.FIND_CELL_POINTERS if key.startswith("cell:") else limits.FIND_WORD_POINTERS
 
-    async def _fetch_now(self, node: bytes, agent: str) -> None:
-        record = (await self._directory.record(node, agent)).record
+    async def _read_names(self) -> None:
+        """The meaning of the most promising names: all that a pointer says in words."""
+        if self.aspect is not None:
+            best = self._candidates.best()[: limits.FIND_NAMES_MAX]
+            near = await self._means.nearness(self.aspect, [candidate.name for candidate in best])
+            for candidate, named in zip(best, near, strict=True):
+                candidate.named = named
+
+    # -- the mesh: records and cards of the best
+
+    async def _look_at(self, count: int) -> None:
+        """Until `count` more agents are hits, or nobody is left."""
+        queue = iter(self._short_list(count // 2))
+        left = count
+
+        async def one_more(_: int) -> bool:
+            nonlocal left
+            if left <= 0 or not (self._thorough or self.budget.may_ask):
+                return False
+            candidate = next(queue, None)
+            if candidate is None:
+                return False
+            left -= 1
+            if not await self._look(candidate):
+                left += 1
+            return True
+
+        await _workers(AT_ONCE, one_more)
+
+    def _short_list(self, trusted: int) -> list[Candidate]:
+        """Whom to look at, the most promising first; the best `trusted` of those we trust before all strangers, so
+        that no flood of strangers keeps them out."""
+        levels = {one: self._level(one) for one in self._candidates.best() if (one.node, one.agent) not in self._seen}
+        wanted = [one for one, level in levels.items() if level <= self.query.trust]
+        first = [one for one in wanted if levels[one] < Level.STRANGER][:trusted]
+        return [*first, *(one for one in wanted if one not in first)]
+
+    def _level(self, candidate: Candidate) -> Level:
+        return self._means.trust.standing(candidate.node, candidate.agent).level
+
+    async def _look(self, candidate: Candidate) -> bool:
+        """Whether it became a hit."""
+        agent = (candidate.node, candidate.agent)
+        self._seen.add(agent)
+        found = await self._record(*agent, candidate.endpoint)
+        return found is not None and await self._card(found, tuple(sorted(candidate.keys)))
+
+    async def _card(self, found: RecordFound, keys: tuple[str, ...]) -> bool:
+        """The card of a record found, if its node answers; then it is a hit if it passes the filters."""
+        record = found.record
         if record is None or record.gone:
-            return
-        if await self._neighbourhood.linked(node, record.addresses, DIAL_S):
-            card = await self._directory.card(node, record.card)
-            if card is not None and card.name == agent:
-                self._take(record, card)
+            return False
+        card = self._means.local.card(record.card)
+        if card is None or not found.direct:
+            if not await self._linked(record):
+                return False
+            card = card or await self._fetch(record)
+        if card is None or card.name != record.agent or not self.query.fits(card):
+            return False
+        self._take(record, card, Source.MESH, answered=True, keys=keys)
+        return True
 
-    def _take(self, record: AgentRecord, card: Card) -> None:
-        hit = Hit(record, card, max(0.0, clock.now().wall - record.issued))
-        self._seen.add((record.node, record.agent))
-        self.hits[record.node, record.agent] = hit
+    async def _record(self, node: NodeId, agent: str, endpoint: bytes) -> RecordFound | None:
+        try:
+            found = await self._means.mesh.record(node, agent, endpoint)
+        except (UsageError, TimeoutError):
+            return None
+        self._heard = self._heard or found.answered > 0
+        self.budget.charge(found.asked, found.asked * ASK_BYTES)
+        return found
+
+    async def _linked(self, record: AgentRecord) -> bool:
+        return await self._means.reach.linked(record.node, record.addresses, DIAL_S)
+
+    async def _fetch(self, record: AgentRecord) -> Card | None:
+        try:
+            card = await self._means.mesh.card(record.node, record.card)
+        except (UsageError, TimeoutError):
+            return None
+        self.budget.charge(1, len(codec.encode(card)) if card else 0)
+        return card
+
+    def _take(
+        self, record: AgentRecord, card: Card, source: Source, *, answered: bool, keys: tuple[str, ...] = ()
+    ) -> None:
+        node, agent = record.node, record.agent
+        self._seen.add((node, agent))
+        age_s = max(0.0, clock.now().wall - record.issued)
+        standing = self._means.trust.standing(node, agent)
+        if not self.query.fits(card) or standing.level > self.query.trust:
+            return  # of what is known here; the mesh is asked for no such
+        hit = Hit(record, card, age_s, standing, source, answered, keys, self._means.load(node))
+        self.hits[node, agent] = hit
         self._on_hit(hit)
 
 
-def keys_of(text: str = "", skill: str = "", out: str = "") -> list[str]:
-    """The index keys a query asks for. Raises UsageError('empty-query')."""
-    keys = [f"skill:{skill}"] if skill else []
-    keys += [f"out:{out}"] if out else []
-    keys += [f"word:{word}" for word in dict.fromkeys(words(text))][:WORDS_MAX]
-    if not keys:
-        raise UsageError("empty-query", "nothing to search for", "give a word, --skill or --out")
-    return keys
+async def _workers(count: int, work: Callable[[int], Awaitable[bool]]) -> None:
+    """Run up to `count` at a time, each until it says False. work(others): how many others are at work."""
+    busy = 0
+
+    async def worker() -> None:
+        nonlocal busy
+        more = True
+        while more:
+            busy += 1
+            try:
+                more = await work(busy - 1)
+            finally:
+                busy -= 1
+
+    await asyncio.gather(*(worker() for _ in range(count)))
 
 
-def best_first(hits: Iterable[Hit], text: str, skill: str = "", out: str = "") -> list[Hit]:
-    """Those that fit the filters, ranked by the words if there are any."""
-    fitting = [hit for hit in hits if _fits(hit.card, skill, out)]
-    if not words(text):
-        return fitting
-    return [fitting[number] for number in ranked(text, [hit.card for hit in fitting])]
-
-
-def _fits(card: Card, skill: str, out: str) -> bool:
-    return any(
-        (not skill or one.name == skill or one.name.startswith(skill + ".")) and (not out or out in one.outputs)
-        for one in card.skills
-    )
-
-
-def hit_event(hit: Hit, node_text: Callable[[bytes], str]) -> dict[str, Any]:
-    return {
-        "kind": "hit",
-        "agent": hit.record.agent,
-        "node": node_text(hit.record.node),
-        "skills": [skill.name for skill in hit.card.skills],
-        "description": hit.card.description,
-        "age_s": round(hit.age_s, 1),
-    }
+def _packed(endpoint: str) -> bytes:
+    """`ip:port` as a pointer has it; empty for none or a name."""
+    host, _, port = endpoint.rpartition(":")
+    try:
+        return pack_endpoint(host.strip("[]"), int(port)) if host else b""
+    except (UsageError, ValueError):
+        return b""

@@ -8,18 +8,21 @@ The launch is journaled by the team machine; from then on the team lives without
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ioa_p2p.errors import IoaError
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import telling
-from ioa_p2p.node.finder import Hit, Search
+from ioa_p2p.node.finder import Search
+from ioa_p2p.node.hits import Hit
+from ioa_p2p.node.query import Query
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.team import Member
+from ioa_p2p.wire.words import words
 
 ROUNDS_MAX = 6  # searches before a goal; each may name types that only its finds revealed
 GOAL_S_MIN = 5.0
@@ -28,14 +31,14 @@ log = logging.getLogger(__name__)
 
 
 class Goals:
-    """new_search: makes a search that tells its hits. me: our own member entry, as of now."""
+    """new_search: makes a search that leads to an assignment and tells its hits. me: our own member entry, now."""
 
     def __init__(
         self,
         teams: Driver,
         planner: Planner,
         stories: Stories,
-        new_search: Callable[[Callable[[Hit], None]], Search],
+        new_search: Callable[[Query, Callable[[Hit], None]], Awaitable[Search]],
         me: Callable[[], Member],
         leaders: Callable[[], frozenset[bytes]],
     ) -> None:
@@ -54,8 +57,9 @@ class Goals:
 
     async def pursue(self, story: Story, goal_s: float) -> None:
         """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
-        search = self._new_search(lambda hit: story.tell(_found_event(hit)))
+        told = _Told(story)
         try:
+            search = await self._new_search(Query(story.goal), told)
             wants = await self._wants(story.goal, search)
         except Exception as fault:  # a planner may be a stranger's model: the goal ends with a reason
             log.exception("planning for a goal failed")
@@ -74,10 +78,14 @@ class Goals:
             self._give_up(story, fault.code, f"The launch was refused: {fault}.")
 
     async def _wants(self, goal: str, search: Search) -> Wants:
+        """By the goal's meaning and words first, then by what the planner asks for. Who has not answered is no part
+        of it: nobody is called who may be dead."""
+        if words(goal):
+            await search.run()
         wants = await self._planner.wants(goal, (), search.searched)
         for _ in range(ROUNDS_MAX):
             await search.widen(wants.queries)
-            found = [hit.found for hit in search.hits.values()]
+            found = [hit.found for hit in search.hits.values() if hit.answered]
             wants = await self._planner.wants(goal, found, search.searched)
             if search.searched.issuperset(wants.queries):
                 break
@@ -88,6 +96,16 @@ class Goals:
         story.end({**result, "answer": answer})
 
 
-def _found_event(hit: Hit) -> dict[str, object]:
-    skills = [skill.name for skill in hit.card.skills]
-    return {"kind": "found", "agent": hit.record.agent, "node": node_text(hit.record.node), "skills": skills}
+class _Told:
+    """Tells each agent once, when its node answered."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self._agents: set[tuple[bytes, str]] = set()
+
+    def __call__(self, hit: Hit) -> None:
+        if hit.answered and hit.agent not in self._agents:
+            self._agents.add(hit.agent)
+            skills = [skill.name for skill in hit.card.skills]
+            event = {"kind": "found", "agent": hit.record.agent, "node": node_text(hit.record.node), "skills": skills}
+            self._story.tell(event)

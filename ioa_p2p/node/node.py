@@ -28,25 +28,33 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
+from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.node import clock, relays
 from ioa_p2p.node.access import Access
+from ioa_p2p.node.answer import Answer, answer_of
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.directory import Directory
-from ioa_p2p.node.finder import Hit, Search
+from ioa_p2p.node.experience import Experience
+from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.goals import Goals
+from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
-from ioa_p2p.node.keeping import Keeping
+from ioa_p2p.node.keeping import Keeping, encoded
+from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
+from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, Sense
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
+from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
@@ -57,7 +65,7 @@ from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
-from ioa_p2p.wire.records import AgentRecord, Card
+from ioa_p2p.wire.records import AgentRecord
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
@@ -71,7 +79,10 @@ log = logging.getLogger(__name__)
 
 
 class Node:
-    """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests)."""
+    """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
+
+    meaning: loads the index model, or gives None; called on a thread of its own.
+    """
 
     def __init__(
         self,
@@ -80,20 +91,22 @@ class Node:
         storage: Storage | None = None,
         datagrams: Datagrams | None = None,
         links: Links | None = None,
+        meaning: Callable[[], Meaning | None] = load,
     ) -> None:
         self.config = config
         self.started = time.time()
         self.ready = asyncio.Event()
-        self.reachable = True
         self.health: StorageError | None = None
         self.alarms: list[str] = []
         self.stories = Stories()
         self.stopping = asyncio.Event()
         self.publish_news = asyncio.Event()
         self.published: dict[str, dht_events.Published | dht_events.Queued] = {}
+        self.sense = Sense(meaning)
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
+        self._aspects: dict[str, Aspect] = {}
 
     # -- life
 
@@ -225,6 +238,12 @@ class Node:
             lambda node: any(contact.key == node for contact in self.dht.contacts), self._on_address_change,
         )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
+        past = Past(self.rows)
+        self.trust = Acquaintances(self.key.node, self.config.allow, past)
+        self.experience = Experience(
+            self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
+        )
+        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -234,8 +253,8 @@ class Node:
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
         self.goals = Goals(
-            self.teams_driver, planner, self.stories, self.new_search, lambda: self.offers.me(self.addresses),
-            lambda: frozenset(self.config.allow),
+            self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
+            lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
 
     def _start_machines(self) -> None:
@@ -247,6 +266,8 @@ class Node:
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             driver.start()
+        self.sense.start(self._publish_meant)
+        self._stack.push_async_callback(self.sense.aclose)
         self.neighbourhood.start()
         self._stack.callback(self.neighbourhood.close)
         self.relays.start()
@@ -270,6 +291,11 @@ class Node:
     # -- what others may ask of the node
 
     @property
+    def reachable(self) -> bool:
+        """Whether strangers reach us, as far as it is known by now."""
+        return self.dht.is_reachable
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
         relayed = self.relays.addresses
@@ -286,12 +312,33 @@ class Node:
         return Contact(self.key.node, dialable(endpoint.host, self.links.addresses), endpoint.port)
 
     def publish(self, agent: str) -> None:
-        """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large')."""
-        card = self.agents.cards[agent]
-        self.dht_driver.command(dht_commands.Publish(card, self.addresses, "", FEATURES, (), self.config.ttl_s))
+        """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large').
 
-    def new_search(self, on_hit: Callable[[Hit], None] = lambda _: None) -> Search:
-        return Search(self.directory, self.neighbourhood, self._own(), on_hit)
+        By its meaning too, once there is a model and it has read the card.
+        """
+        card = self.agents.cards[agent]
+        meant = self._aspects.get(agent)
+        cells, sketch, model = (meant.cells, meant.sketch, meant.model) if meant else ((), b"", "")
+        order = dht_commands.Publish(card, self.addresses, "", FEATURES, cells, self.config.ttl_s, sketch, model)
+        self.dht_driver.command(order)
+
+    async def new_search(
+        self, query: Query, on_hit: Callable[[Hit], None] = lambda _: None, *, thorough: bool = False
+    ) -> Search:
+        """A search that is not begun. thorough: it leads to an assignment."""
+        aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
+        means = Means(
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
+        )
+        return Search(means, query, aspect, on_hit, thorough=thorough)
+
+    async def rank(self, search: Search) -> Answer:
+        """What it found, in order."""
+        return await self.sense.call(answer_of, search, self.sense.model)
+
+    def is_meant(self, agent: str) -> bool:
+        """Whether this agent of ours is published by its meaning too."""
+        return agent in self._aspects
 
     def ask(self, goal: str, goal_s: float) -> Story:
         """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),
@@ -327,7 +374,22 @@ class Node:
         await self.joined()
         await self.goals.pursue(story, goal_s)
 
-    def _own(self) -> list[tuple[AgentRecord, Card]]:
+    def _publish_meant(self) -> None:
+        """There is a model now: publish again, so that our agents are found by meaning."""
+        self._meaning_task = asyncio.create_task(self._encode_own())
+        self._stack.callback(self._meaning_task.cancel)
+
+        if self.sense.model is not None:
+            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
+
+    async def _encode_own(self) -> None:
+        for name, card in self.agents.cards.items():
+            aspect = await self.sense.aspect(card_text(card), CELLS_OF_AGENT)
+            if aspect is not None:
+                self._aspects[name] = aspect
+                self.publish(name)
+
+    def _own(self) -> list[Known]:
         """Our own records and cards."""
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
@@ -371,8 +433,8 @@ class Node:
             return
         match event:
             case dht_events.Ready(peers, reachable, _):
-                self.reachable = reachable
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
                 self.keeping.heard(record, frame)
@@ -413,6 +475,7 @@ class Node:
                 pass
 
     def _on_teams(self, event: Any) -> None:
+        self.experience.on_event(event)
         self.teamwork.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:

@@ -7,14 +7,12 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
-from ioa_p2p.dht.events import Published, Queued
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, finder, telling
-from ioa_p2p.node.arguments import flag, seconds, text, whole
+from ioa_p2p.node import checks, telling, verbs_find
+from ioa_p2p.node.arguments import flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
@@ -25,17 +23,14 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.team import TaskSpec
 
-PUBLISH_WAIT_S = 20.0
 TIMEOUT_S = 600.0
 GOAL_S_MAX = 86_400.0  # a longer goal is a service, not a team
-FIND_S_MAX = 600.0
-HITS_MAX = 1_000
 
 
 def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
-        "status": _status, "id": _id, "peers": _peers, "publish": _publish, "find": _find, "ask": _ask,
+        "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, "tasks": _tasks, "task": _task, "cancel": _cancel,
         "doctor": _doctor, "stop": _stop, "seeds": _seeds,
     }  # fmt: skip
@@ -114,61 +109,6 @@ async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]
 
 async def _seeds(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"mesh": node.config.mesh, "seeds": node.access.rows(), "notes": node.access.notes}
-
-
-async def _publish(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    wanted = text(args, "agent")
-    names = [wanted] if wanted else sorted(node.agents.cards)
-    if not set(names) <= set(node.agents.cards):
-        hint = f"it has: {' '.join(node.agents.cards)}"
-        raise UsageError("no-agent", f"this node has no agent {wanted[:40]!r}", hint)
-    before = {name: node.published.pop(name, None) for name in names}
-    for name in names:
-        node.publish(name)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(PUBLISH_WAIT_S):
-            while not all(_is_settled(node.published.get(name)) for name in names):
-                node.publish_news.clear()
-                await node.publish_news.wait()
-    return {"records": [_record(node, name, before[name]) for name in names]}
-
-
-def _is_settled(event: Published | Queued | None) -> bool:
-    """Waiting longer would change nothing: it is out, or there is nobody to give it to."""
-    return isinstance(event, Published) or (isinstance(event, Queued) and event.reason == "no-peers")
-
-
-def _record(node: Node, name: str, before: Any) -> dict[str, Any]:
-    skills = [skill.name for skill in node.agents.cards[name].skills]
-    event = node.published.get(name) or before
-    if isinstance(event, Published):
-        warnings = [f"too many index keys; not found under: {' '.join(event.cut)}"] if event.cut else []
-        return {"agent": name, "seq": event.seq, "copies": event.confirmed, "holders": event.holders,
-                "skills": skills, "warnings": warnings}  # fmt: skip
-    reason = event.reason if event else "no-answer"
-    return {
-        "agent": name,
-        "seq": 0,
-        "copies": 0,
-        "skills": skills,
-        "warnings": [f"not out yet ({reason}); it is tried again by itself"],
-    }
-
-
-async def _find(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    words, skill, out = (text(args, key) for key in ("words", "skill", "out"))
-    limit = whole(args, "limit", 20, 1, HITS_MAX)
-    timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
-    keys = finder.keys_of(words, skill, out)
-    await node.joined()
-    search = node.new_search()
-    with suppress(TimeoutError):  # what was found by then is the answer
-        async with asyncio.timeout(timeout_s):
-            await search.widen(keys)
-    hits = finder.best_first(search.hits.values(), words, skill, out)[:limit]
-    for hit in hits:
-        emit(finder.hit_event(hit, node_text))
-    return {"hits": len(hits), "holders": search.holders}
 
 
 async def _doctor(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Whole nodes over memory transports, in one process: real machines, storage, agents and control."""
 
 import random
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +21,14 @@ MESH = "test"
 
 
 class Mesh:
-    """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped."""
+    """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped.
 
-    def __init__(self, folder: Path) -> None:
+    meaning: what loads the index model of each; none unless told.
+    """
+
+    def __init__(self, folder: Path, meaning: Callable[[], Any] = lambda: None) -> None:
         self.hub = MemoryHub()
+        self.meaning = meaning
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
@@ -69,7 +74,8 @@ class Mesh:
     async def start(self, name: str) -> Node:
         config = self._configs[name]
         stack = self.stacks[name] = AsyncExitStack()
-        node = Node(config, datagrams=self._datagrams(config), links=self._links(config))
+        parts: Any = {"datagrams": self._datagrams(config), "links": self._links(config)}
+        node = Node(config, **parts, meaning=self.meaning)
         self.nodes[name] = await stack.enter_async_context(node)
         return node
 

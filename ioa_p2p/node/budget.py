@@ -1,0 +1,50 @@
+"""What one search may still cost: requests and bytes, counted as answers come.
+
+may_begin ──> one more index key?        charge(rpcs, bytes) <── every answer
+    └── the rest must stay enough for the last records and cards
+"""
+
+from ioa_p2p.wire import limits
+
+KEY_RPCS_FIRST = 10.0  # of one index key, as long as none is counted
+LAST_RPCS = limits.FIND_RECORDS_MAX + limits.FIND_CARDS_MAX + 8  # records and cards, and a node or two that is silent
+LAST_BYTES = limits.FIND_CARDS_MAX * limits.CARD_BYTES_MAX
+DATAGRAMS_BYTES = 2 * limits.DATAGRAM_BYTES_MAX  # a request and its answer, at most
+
+
+class Budget:
+    """rpcs, bytes: spent so far."""
+
+    def __init__(self, rpcs_max: int = limits.FIND_RPCS_MAX, bytes_max: int = limits.FIND_BYTES_MAX) -> None:
+        self.rpcs = 0
+        self.bytes = 0
+        self._rpcs_max = rpcs_max
+        self._bytes_max = bytes_max
+        self._keys = 0
+        self._keys_rpcs = 0
+
+    def may_begin(self, under_way: int) -> bool:
+        """Whether one more key may be looked up beside those under way."""
+        rpcs = (under_way + 1) * self._key_rpcs
+        return (
+            self.rpcs + rpcs + LAST_RPCS <= self._rpcs_max
+            and self.bytes + rpcs * DATAGRAMS_BYTES + LAST_BYTES <= self._bytes_max
+        )
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether one more record or card may be asked for."""
+        return self.rpcs < self._rpcs_max and self.bytes < self._bytes_max
+
+    def charge_key(self, rpcs: int, size: int) -> None:
+        self._keys += 1
+        self._keys_rpcs += rpcs
+        self.charge(rpcs, size)
+
+    def charge(self, rpcs: int, size: int) -> None:
+        self.rpcs += rpcs
+        self.bytes += size
+
+    @property
+    def _key_rpcs(self) -> float:
+        return self._keys_rpcs / self._keys if self._keys else KEY_RPCS_FIRST

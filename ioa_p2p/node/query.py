@@ -1,0 +1,82 @@
+"""What is looked for: words, and filters that a hit must pass.
+
+Query ── keys ──> index keys, the most telling first        Query ── fits(card) ──> passes the filters
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ioa_p2p.errors import UsageError
+from ioa_p2p.mind.lexicon import lexicon
+from ioa_p2p.node.trust import Level
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.records import Card, Skill
+from ioa_p2p.wire.words import words
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """text: what is needed, in anybody's words. skill, input, output, tag: empty, or what one skill of a hit must have.
+
+    trust: the least level that a hit's node and agent must have.
+    """
+
+    text: str = ""
+    skill: str = ""
+    input: str = ""
+    output: str = ""
+    tag: str = ""
+    trust: Level = Level.STRANGER
+
+    @property
+    def words(self) -> list[str]:
+        """Each once, in order."""
+        return list(dict.fromkeys(words(self.text)))
+
+    @property
+    def telling_words(self) -> list[str]:
+        """The same, rare ones first: they tell most, and fewest agents are found under them."""
+        weight = lexicon().weight
+        return sorted(self.words, key=lambda word: -weight(word))
+
+    @property
+    def filter_keys(self) -> list[str]:
+        """Index keys that every hit is published under, unless they were cut."""
+        named = [("skill", self.skill), ("out", self.output), ("in", self.input)]
+        return [f"{kind}:{name}" for kind, name in named if name] + [f"word:{word}" for word in words(self.tag)]
+
+    def keys(self, cells: Sequence[str] = ()) -> list[str]:
+        """Index keys to search, the most telling first. cells: key texts of the text's nearest cells.
+
+        Raises UsageError('empty-query').
+        """
+        most = limits.FIND_WORDS_BESIDE_CELLS if cells else limits.FIND_WORDS_MAX
+        by_word = [f"word:{word}" for word in self.telling_words[:most]]
+        keys = list(dict.fromkeys([*self.filter_keys, *_in_turn(cells, by_word)]))
+        if not keys:
+            raise UsageError("empty-query", "nothing to search for", "give a word, --skill, --in, --out or --tag")
+        return keys
+
+    def fits(self, card: Card) -> bool:
+        """Whether one skill passes every filter, and the card its tag."""
+        return any(self._takes(skill) for skill in card.skills) if self.filter_keys else True
+
+    def _takes(self, skill: Skill) -> bool:
+        return (
+            (not self.skill or skill.name == self.skill or skill.name.startswith(self.skill + "."))
+            and (not self.input or self.input in _plain(skill.inputs))
+            and (not self.output or self.output in _plain(skill.outputs))
+            and (not self.tag or set(words(self.tag)) <= set(words(" ".join(skill.tags))))
+        )
+
+
+def _in_turn(*lists: Sequence[str]) -> Iterator[str]:
+    """The first of each, then the second of each."""
+    for group in zip_longest(*lists):
+        yield from (item for item in group if item is not None)
+
+
+def _plain(types: Sequence[str]) -> set[str]:
+    """Types without their mark for "all there are"."""
+    return {each.removesuffix("*") for each in types}

@@ -1,0 +1,98 @@
+"""The index model as the node's other parts use it: loaded and asked on a thread of its own.
+
+    text ── aspect ──> cells, sketch, vector | None: no model here, or not loaded yet
+
+Loading takes seconds and encoding milliseconds: neither may hold up the event loop.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ioa_p2p.dht.index import cell_key
+from ioa_p2p.mind.meaning import Meaning
+
+if TYPE_CHECKING:
+    from ioa_p2p.mind.meaning import Vectors
+
+T = TypeVar("T")
+
+CELLS_OF_AGENT = 3  # an agent is published under so many; see docs/search.md
+
+LOAD_WAIT_S = 3.0  # then a search goes by words alone
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One text as the model sees it. cells: numbers, nearest first. vector: of length 1."""
+
+    model: str
+    cells: tuple[int, ...]
+    sketch: bytes
+    vector: "Vectors"
+
+    @property
+    def keys(self) -> list[str]:
+        """Index key texts of the cells."""
+        return [cell_key(self.model, cell) for cell in self.cells]
+
+
+class Sense:
+    """load: blocks, and gives the model or None. Use as: `start`, then `aspect`; `aclose` at the end."""
+
+    def __init__(self, load: Callable[[], Meaning | None]) -> None:
+        self.model: Meaning | None = None
+        self._load = load
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="meaning")
+        self._loading: asyncio.Task[None] | None = None
+
+    def start(self, then: Callable[[], None] = lambda: None) -> None:
+        """Load behind; `then` is called once there is a model."""
+        self._loading = asyncio.create_task(self._run(then))
+
+    async def aclose(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def aspect(self, text: str, cells: int) -> Aspect | None:
+        """The text with its nearest cells. Waits a little for a model that is being loaded."""
+        if self._loading is not None:
+            await asyncio.wait([self._loading], timeout=LOAD_WAIT_S)
+        model = self.model
+        if model is None or not text.strip():
+            return None
+        return await self.call(aspect_of, model, text, cells)
+
+    async def nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
+        """Cosine of each text with the one of the aspect; zeros without a model."""
+        return await self.call(nearness, self.model, aspect, texts) if self.model else [0.0] * len(texts)
+
+    async def call(self, work: Callable[..., T], *args: Any) -> T:
+        """`work(*args)` on the model's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
+
+    async def _run(self, then: Callable[[], None]) -> None:
+        try:
+            self.model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        except Exception as fault:  # foreign code and its files: without it search goes by words
+            log.warning("the index model cannot be loaded: %s: %s", type(fault).__name__, fault)
+        if self.model is not None:
+            log.info("search by meaning with %s", self.model.model)
+            then()
+
+
+def aspect_of(model: Meaning, text: str, cells: int) -> Aspect:
+    """What `Sense.aspect` does, at once."""
+    vector = model.encode([text])[0]
+    return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), vector)
+
+
+def nearness(model: Meaning, aspect: Aspect, texts: Sequence[str]) -> list[float]:
+    """What `Sense.nearness` does, at once."""
+    return [float(sum(a * b for a, b in zip(vector, aspect.vector, strict=True))) for vector in model.encode(texts)]
