@@ -127,7 +127,7 @@ class Access:
         return self._dns.counters + (self._lan.counters if self._lan is not None else Counter[str]())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every first contact we know of, remembered ones first. docs/control.md, `seeds`."""
+        """Every first contact we know of; the remembered ones last, for they may be 200. docs/control.md, `seeds`."""
         good = {contact.key for contact in self._machine.contacts}
         remembered = [seeds.row(known, answers=known.seed.node in good) for known in self._remembered()]
         named = [seeds.row(known, answers=self.seeds.answers(known.seed)) for known in self.seeds.known]
