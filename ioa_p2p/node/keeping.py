@@ -46,6 +46,7 @@ class Keeping:
         trust: Callable[[NodeId, str], int] = lambda node, agent: 0,
         on_trouble: Callable[[str], None] = log.warning,
     ) -> None:
+        self.on_written: Callable[[], None] = lambda: None
         self._path = path
         self._trust = trust
         self._on_trouble = on_trouble
@@ -115,6 +116,10 @@ class Keeping:
         now_wall = clock.now().wall
         return self._read(lambda catalogue: catalogue.get(node, agent, now_wall))
 
+    def undescribed(self, node: NodeId) -> list[bytes]:
+        """Hashes of the cards of its agents that are not known."""
+        return self._read(lambda catalogue: catalogue.undescribed(node)) or []
+
     @property
     def count(self) -> int:
         """Agents that are known."""
@@ -150,6 +155,7 @@ class Keeping:
             self._news.clear()
             while self._waiting:
                 await self._behind(self._write, self._take())
+            self.on_written()
             if self._model and not self._meant:
                 await self._mean()
 

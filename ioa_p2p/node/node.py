@@ -37,6 +37,7 @@ from ioa_p2p.node.access import Access
 from ioa_p2p.node.answer import Answer, answer_of
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
+from ioa_p2p.node.describing import Describing
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Known, Means, Search
@@ -244,6 +245,8 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
+        self.describing = Describing(lambda: self.links.peers, self.keeping.undescribed, self.directory.card)
+        self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
@@ -261,6 +264,7 @@ class Node:
     def _start_machines(self) -> None:
         self.keeping.start(self.key.node, self.agents.cards)
         self._stack.push_async_callback(self.keeping.aclose)
+        self._stack.callback(self.describing.close)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
@@ -408,6 +412,8 @@ class Node:
     def _on_link(self, event: LinkUp | LinkDown) -> None:
         self.neighbourhood.on_link(event)
         self.relays.choose()
+        if isinstance(event, LinkUp):
+            self.describing.up(event.peer)
         word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
         log.debug("link to %s is %s", ids.node_short(event.peer), word)
 
