@@ -97,7 +97,6 @@ class Node:
         self.config = config
         self.started = time.time()
         self.ready = asyncio.Event()
-        self.reachable = True
         self.health: StorageError | None = None
         self.alarms: list[str] = []
         self.stories = Stories()
@@ -296,6 +295,11 @@ class Node:
     # -- what others may ask of the node
 
     @property
+    def reachable(self) -> bool:
+        """Whether strangers reach us, as far as it is known by now."""
+        return self.dht.is_reachable
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
         relayed = self.relays.addresses
@@ -327,7 +331,9 @@ class Node:
     ) -> Search:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
-        means = Means(self.directory, self.neighbourhood, self.local, self.trust, self.experience.load)
+        means = Means(
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
+        )
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
     async def rank(self, search: Search) -> Answer:
@@ -433,8 +439,8 @@ class Node:
             return
         match event:
             case dht_events.Ready(peers, reachable, _):
-                self.reachable = reachable
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
                 self.keeping.heard(record, frame)
