@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ioa_p2p.dht.store import Item
 from ioa_p2p.errors import StorageError
 from ioa_p2p.mind.meaning import Meaning, card_text
 from ioa_p2p.mind.ranking import WORDS_WEIGHT
@@ -86,6 +87,13 @@ class Keeping:
         """A card that is what its hash names, and decodes."""
         self._soon(lambda catalogue: catalogue.put_card(card_hash, card, None, ""))
         self._meant = False
+
+    def own(self, node: NodeId, card: Card, held: Iterable[Item]) -> None:
+        """An agent of ours, whose record is among those held: it stands in the directory too."""
+        for item in held:
+            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (node, card.name):
+                self.heard(item.body, item.raw)
+                self.card(item.body.card, codec.encode(card))
 
     def mean_by(self, model: str, encode: Callable[[Sequence[Card]], Awaitable[Sequence[bytes]]]) -> None:
         """From now on every card gets its vector of this model. encode: gives one a card, as `packed` makes them."""

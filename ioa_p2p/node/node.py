@@ -63,10 +63,9 @@ from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
-from ioa_p2p.wire import codec, ids, limits
+from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
-from ioa_p2p.wire.records import AgentRecord
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
@@ -398,13 +397,6 @@ class Node:
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
 
-    def _keep_own(self, agent: str) -> None:
-        """Our own agents stand in the directory too."""
-        for item in self.dht.held:
-            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self.key.node, agent):
-                self.keeping.heard(item.body, item.raw)
-                self.keeping.card(item.body.card, codec.encode(self.agents.cards[agent]))
-
     def _standing(self, node: bytes, agent: str) -> int:
         """How late an agent makes room for others in the directory."""
         return (node == self.key.node) + (node in self.config.allow)
@@ -448,7 +440,7 @@ class Node:
                 self.keeping.card(card_hash, card)
             case dht_events.Published(agent, _, confirmed, holders, _, cut):
                 self.published[agent] = event
-                self._keep_own(agent)
+                self.keeping.own(self.key.node, self.agents.cards[agent], self.dht.held)
                 self.publish_news.set()
                 log.info(
                     "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)
