@@ -212,7 +212,9 @@ class _Nothing:
     def own(self) -> Iterable[tuple[AgentRecord, Card]]:
         return ()
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[finder.Known]:
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[finder.Known]:
         return ()
 
     def card(self, card_hash: bytes) -> Card | None:

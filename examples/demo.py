@@ -1,4 +1,4 @@
-"""One mesh, end to end, on this machine: `./dev demo [--kill coordinator|worker|seed|asker] [--no-load] [--json]`.
+"""One mesh, end to end: `./dev demo [--kill coordinator|worker|seed|asker] [--hosts] [--no-load] [--json]`.
 
     birch, rowan       two seeds that know each other; all other nodes know one of them
     kitchen ...        three devices, each with an agent that measures its own node
@@ -6,6 +6,7 @@
                        (both with near misses: agents whose skills sound right and are not)
     home               asks, by `ioa-p2p ask`
 
+With --hosts each node has a host of its own (hosts.py): a network namespace with an address, on one switch.
 One device, drawn at random, is put under a real load and nobody is told. The team that forms must find it.
 """
 
@@ -17,13 +18,15 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from examples import verdict
 from examples.asking import Asking, Event, Seen
+from examples.hosts import Hosts, HostsError, lacking
 from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready, together
 from ioa_p2p.cli.output import Output
 from ioa_p2p.cli.progress import Progress
@@ -48,6 +51,7 @@ KILLABLE = ("coordinator", "worker", "seed", "asker")
 TASKS_AT_KILL_MIN = 2
 KILL_DELAY_S_MAX = 1.0
 SETTLE_S = 5.0
+HOSTS_NET = "10.77.0"
 GOAL_S = 120  # what the team may take; on a quiet machine it needs a fifth
 
 
@@ -60,6 +64,7 @@ class Demo:
     rng: random.Random
     kill: str | None
     stressed: str | None
+    hosts: Hosts | None = None
     seen: Seen = field(default_factory=Seen)
     told: set[str] = field(default_factory=set[str])
     kill_at: float | None = None
@@ -79,8 +84,12 @@ class Demo:
 
     def set_up(self) -> None:
         """Keys and configs for all, then the processes; returns when every node is ready."""
+        names = (ASKER, *PLACES)
+        addresses = put_on_hosts(self.hosts, names) if self.hosts else {}
         ports = dict(zip(SEEDS, free_ports(len(SEEDS)), strict=True))
-        self.mesh.make({name: init_arguments(name, ports.get(name)) for name in (ASKER, *PLACES)})
+        self.mesh.make({name: init_arguments(name, ports.get(name), addresses.get(name)) for name in names})
+        for node in self.mesh.nodes.values():
+            node.place = self.hosts.inside(node.name) if self.hosts else ()
         self.mesh.introduce(SEEDS)
         self._grant()
         self.out.say(
@@ -92,7 +101,8 @@ class Demo:
         for node, status in zip(self.mesh.nodes.values(), ready(self.mesh.nodes.values()), strict=True):
             agents = ", ".join(PLACES.get(node.name, ())) or "asks"
             self.out.say(
-                f"up        {node.name:8} pid {node.pid:<7} {node.id[:8]}  peers {status['peers']:<3} {agents}"
+                f"up        {node.name:8} pid {node.pid:<7} {node.id[:8]}  {status['dht']:<21} "
+                f"peers {status['peers']:<3} {agents}"
             )
 
     def _grant(self) -> None:
@@ -190,6 +200,7 @@ class Demo:
             "outcome": answer.get("outcome", answer.get("code", "")),
             "phases": self.seen.phases,
             "terms": len(self.seen.coordinators),
+            "hosts": len(self.mesh.nodes) if self.hosts else 1,
             "stressed": self.stressed,
             "found": verdict.found_in(text),
             "killed": self.killed or None,
@@ -232,21 +243,24 @@ class Demo:
 
 def main() -> None:
     options = read_options()
+    if options.hosts and (why := lacking()):
+        print(f"demo --hosts: {why}; without --hosts all nodes share this machine's loopback", file=sys.stderr)
+        sys.exit(2)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by the blocks below, so that no process stays
     started = time.monotonic()
     rng = random.Random(options.seed)
     stressed = None if options.no_load else rng.choice(DEVICES)
     out = Output(talk=sys.stderr if options.json else sys.stdout)
     out.say(f"a mesh of {len(PLACES) + 1} node processes; draw {options.seed} (--seed {options.seed} repeats it)")
-    with new_folder() as folder, Mesh(folder) as mesh:
-        demo = Demo(mesh, out, rng, options.kill, stressed)
+    with new_folder() as folder, Hosts() if options.hosts else nullcontext() as hosts, Mesh(folder) as mesh:
+        demo = Demo(mesh, out, rng, options.kill, stressed, hosts)
         try:
             demo.set_up()
             pids = [node.pid for node in mesh.nodes.values()]
             demo.publish_and_search()
             answer = demo.run()
             figures = demo.figures(answer) | {"pids": pids}
-        except CommandError as fault:
+        except (CommandError, HostsError) as fault:
             out.say(f"failed: {fault}; each node's log is in its folder in {folder}/nodes")
             sys.exit(1)
     figures |= {"seconds": round(time.monotonic() - started, 1), "runs": 1, "load_avg": os.getloadavg()[0]}
@@ -256,17 +270,28 @@ def main() -> None:
         print(json.dumps(figures))
 
 
-def init_arguments(name: str, port: int | None) -> list[str]:
+def put_on_hosts(hosts: Hosts, names: Iterable[str]) -> dict[str, str]:
+    """A host for each, on one switch; their addresses."""
+    hosts.net("switch", f"{HOSTS_NET}.0/24")
+    addresses = {name: f"{HOSTS_NET}.{number}" for number, name in enumerate(names, 2)}
+    for name, address in addresses.items():
+        hosts.host(name, "switch", address)
+    return addresses
+
+
+def init_arguments(name: str, port: int | None, address: str | None = None) -> list[str]:
     """Of `ioa-p2p init`. The asker does not lead: whoever reads the answer may close the lid."""
     files = (ROOT / "examples" / "devices" / f"{agent}.toml" for agent in PLACES.get(name, ()))
     arguments = [part for file in files for part in ("--agent", str(file))]
     arguments += ["--set", f"dht.port={port}"] if port else []
+    arguments += ["--set", f"dht.host={address}", "--set", f"link.host={address}"] if address else []
     return [*arguments, "--set", f"may_coordinate={'false' if name == ASKER else 'true'}"]
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev demo", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--kill", choices=KILLABLE, help="SIGKILL that process while at least two tasks run")
+    parser.add_argument("--hosts", action="store_true", help="a network namespace for each node; needs root")
     parser.add_argument("--no-load", action="store_true", help="no device is under load: nothing is to be found")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout, the story on stderr")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000), help="repeat a draw")

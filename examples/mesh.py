@@ -34,11 +34,13 @@ class CommandError(Exception):
 
 @dataclass
 class MeshNode:
-    """One node: its folder, its key, and, while it runs, its process."""
+    """One node: its folder, its key, and, while it runs, its process. place: words before every command that starts it
+    (`ip netns exec ...`, see hosts.py); the others find it by its folder from anywhere."""
 
     name: str
     home: Path
     id: str = ""
+    place: Sequence[str] = ()
     process: "subprocess.Popen[bytes] | None" = None
     past: list[psutil.Process] = field(default_factory=list[psutil.Process])
 
@@ -73,8 +75,8 @@ class MeshNode:
         """`ioa-p2p up` as a child of ours. wrapper: words before it, which must end as that process."""
         with open(self.home / "output", "ab") as output:
             self.process = subprocess.Popen(
-                [*wrapper, *COMMAND, "up", "--quiet"], cwd=ROOT, env=self.environment, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                [*self.place, *wrapper, *COMMAND, "up", "--quiet"], cwd=ROOT, env=self.environment,
+                start_new_session=True, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             )  # fmt: skip
 
     def kill(self) -> None:

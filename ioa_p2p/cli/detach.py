@@ -39,7 +39,9 @@ def start(here: Here, flags: list[str], wait_s: float) -> tuple[dict[str, Any], 
         f"agent {name!r} did not come up: {why}; see `ioa-p2p doctor`"
         for name, why in status.get("agents_failed", {}).items()
     ]
-    return status, "\n".join([f"node {here.home.name!r} is {ready} (process {child.pid})", *failed])
+    return status, "\n".join(
+        [f"node {here.home.name!r} is {ready} (process {child.pid})", *failed, *status.get("notes", [])]
+    )
 
 
 def _spawn(here: Here, flags: list[str]) -> "subprocess.Popen[bytes]":

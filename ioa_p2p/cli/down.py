@@ -16,6 +16,9 @@ def command(here: Here, wait_s: float) -> None:
     from ioa_p2p.cli.client import TimedOutError
 
     pid = here.home.holder()
+    if pid is None and here.home.exists:  # else it may be a misspelt name
+        here.out.result({"stopped": "", "pid": None}, f"node {here.home.name!r} does not run; nothing to stop")
+        return
     here.ask("stop", wait_s=wait_s)
     deadline = time.monotonic() + wait_s
     while here.home.holder() is not None:

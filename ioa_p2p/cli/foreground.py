@@ -5,41 +5,68 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
 
-from ioa_p2p.errors import StorageError
+from ioa_p2p.errors import StorageError, UsageError
 from ioa_p2p.node.config import Config
 from ioa_p2p.node.home import Home
 from ioa_p2p.node.service import serving
 
+if TYPE_CHECKING:
+    from ioa_p2p.node.node import Node
+
 LOG_BYTES_MAX = 2 * 1024 * 1024  # then a new file begins
 LOG_FILES_KEPT = 3  # older ones go
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # HUP: the terminal was closed
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 _log = logging.getLogger(__name__)
 
 
-def run(config: Config, level: str, *, quiet: bool) -> None:
-    """Returns when the node has closed. Raises what keeps it from opening (IoaError)."""
+def run(
+    config: Config, level: str, *, quiet: bool, tell: Callable[[str], None], read_again: Callable[[], Config]
+) -> None:
+    """Returns when the node has closed. Raises what keeps it from opening (IoaError).
+
+    tell(seed line): called once it is up. read_again(): the configuration as it is now, when HUP asks for it.
+    """
     _log_to(config.home, level, quiet)
     os.environ["NODE_FOLDER"] = str(config.home.data_folder)  # for agents that keep files beside the node's
-    asyncio.run(_until_stopped(config))
+    asyncio.run(_until_stopped(config, tell, read_again))
 
 
-async def _until_stopped(config: Config) -> None:
+async def _until_stopped(config: Config, tell: Callable[[str], None], read_again: Callable[[], Config]) -> None:
     """The first signal ends the wait; leaving the block closes everything in order; a second one ends at once."""
     loop = asyncio.get_running_loop()
     async with serving(config) as node:
         wait = asyncio.ensure_future(node.run_until_stopped())
-        for number in SIGNALS:
+        for number in ENDING:
             loop.add_signal_handler(number, wait.cancel)
+        hangup = partial(_hang_up, node, wait.cancel, read_again, had_terminal=os.isatty(0))
+        loop.add_signal_handler(signal.SIGHUP, hangup)
         _log.info("node %r is up", config.name)
+        tell(str(node.seed))
         await asyncio.wait((wait,))
-        for number in SIGNALS:
+        for number in (*ENDING, signal.SIGHUP):
             loop.remove_signal_handler(number)
         if not wait.cancelled():
             wait.result()
     _log.info("node %r is down", config.name)
+
+
+def _hang_up(node: "Node", end: Callable[[], object], read_again: Callable[[], Config], *, had_terminal: bool) -> None:
+    """HUP: our terminal was closed, and we with it; or whoever runs us wants the configuration read again."""
+    if had_terminal and not os.isatty(0):
+        end()
+        return
+    try:
+        read = read_again()
+    except UsageError as fault:
+        _log.error("the configuration cannot be read; the old one goes on: %s (%s)", fault, fault.hint)
+        return
+    node.reload(read)
 
 
 def _log_to(home: Home, level: str, quiet: bool) -> None:

@@ -1,8 +1,10 @@
 """`ioa-p2p init`: a folder, a key, a commented config.toml."""
 
+import ipaddress
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import click
 from ioa_p2p.cli.here import Here, node_command
 from ioa_p2p.errors import UsageError
 
+ANYWHERE = "0.0.0.0"
+"""Listen at all addresses of this machine."""
+
 _TARGET = re.compile(r"""(\btarget\s*=\s*)(["'])([^"'\\\n]+)\2""")
 """`target = "..."` in a TOML file, its comments and layout around it left as they are."""
 
@@ -18,6 +23,17 @@ _TARGET = re.compile(r"""(\btarget\s*=\s*)(["'])([^"'\\\n]+)\2""")
 @node_command()
 @click.option("--mesh", metavar="NAME", help="The mesh to join or begin.")
 @click.option("--seed", "seeds", multiple=True, metavar="KEY@HOST:PORT", help="A node to ask first; may be repeated.")
+@click.option(
+    "--seed-dns", multiple=True, metavar="NAME", help="A domain whose TXT records name seeds; may be repeated."
+)
+@click.option(
+    "--seed-key",
+    "seed_keys",
+    multiple=True,
+    metavar="NODE",
+    help="Who signs lists of seeds for this mesh; may be repeated.",
+)
+@click.option("--public", is_flag=True, help=f"For a mesh of the internet: --host {ANYWHERE} --set profile=wan.")
 @click.option("--allow", multiple=True, metavar="NODE", help="A node that may give this one tasks; may be repeated.")
 @click.option("--host", metavar="IP", help="Address to listen on; 127.0.0.1 is this machine only.")
 @click.option("--agent", "agents", multiple=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -28,6 +44,9 @@ def command(
     here: Here,
     mesh: str | None,
     seeds: tuple[str, ...],
+    seed_dns: tuple[str, ...],
+    seed_keys: tuple[str, ...],
+    public: bool,
     allow: tuple[str, ...],
     host: str | None,
     agents: tuple[Path, ...],
@@ -35,7 +54,10 @@ def command(
     new_key: bool,
 ) -> None:
     """Set a node up: its folder, key and configuration."""
-    given = {"mesh": mesh, "seeds": ",".join(seeds), "allow": ",".join(allow), "dht.host": host, "link.host": host}
+    host = host or (ANYWHERE if public else None)
+    given = {"mesh": mesh, "seeds": ",".join(seeds), "allow": ",".join(allow), "dht.host": host, "link.host": host,
+             "seed_dns": ",".join(seed_dns), "seed_list.keys": ",".join(seed_keys),
+             "profile": "wan" if public else None}  # fmt: skip
     flags = {key: value for key, value in given.items() if value} | read_settings(settings)
     _refuse_to_overwrite(here, new_key)
     if not here.home.exists:
@@ -118,4 +140,20 @@ def _tell(here: Here) -> None:
     result = {"node": node, "name": home.name, "config": str(home.config), "key": str(home.key)}
     name = "" if home.name == "default" else f" --name {home.name}"
     here.out.result(result, f"node    {node}\nconfig  {home.config}\nkey     {home.key} (keep it secret, back it up)")
+    for note in _notes(here):
+        here.out.say(note)
     here.out.say(f"next: `ioa-p2p up{name}`")
+
+
+def _notes(here: Here) -> Iterator[str]:
+    """What the person may not have meant."""
+    from ioa_p2p.node.config import load
+
+    config = load(here.home, {}, os.environ)
+    if not (config.seeds or config.seed_dns or config.seed_list_keys):
+        yield (
+            f"no seed is given, so in mesh {config.mesh!r} this node waits for others. To join one that exists: "
+            f"`ioa-p2p id` on a node of it prints a line for seeds in {here.home.config}"
+        )
+    if ipaddress.ip_address(config.dht_host).is_loopback:
+        yield f"it listens on {config.dht_host}, for this machine alone; for others set dht.host and link.host"

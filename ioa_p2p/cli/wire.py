@@ -28,6 +28,7 @@ SIGNED = {
     "DECISION": "decision.Entry",
     "INVITE": "team.Invite",
     "BID": "team.Bid",
+    "SEEDS": "seeds.SeedList",
 }
 LINK = {
     "HELLO": "link.Hello",

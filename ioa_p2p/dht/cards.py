@@ -8,7 +8,7 @@ from collections import OrderedDict
 from functools import partial
 
 from ioa_p2p.dht.agenda import Agenda
-from ioa_p2p.dht.events import CardFound
+from ioa_p2p.dht.events import CardFound, CardHeard
 from ioa_p2p.effects import Effect, Emit, Now, Send
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.wire import codec, ids, limits
@@ -73,6 +73,7 @@ class Cards:
         return own or self._others.get(hash_)
 
     def _keep(self, hash_: bytes, encoded: bytes) -> None:
+        self._out.append(Emit(CardHeard(hash_, encoded)))
         self._others[hash_] = encoded
         self._others.move_to_end(hash_)
         if len(self._others) > limits.CARDS_KEPT_MAX:

@@ -59,6 +59,22 @@ class CardFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """A record of somebody else's was proven: stored here, or read on the way. frame: its signed bytes."""
+
+    record: AgentRecord
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CardHeard:
+    """A card was fetched. card: its encoded bytes, which `hash` names."""
+
+    hash: bytes
+    card: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class FramePut:
     """holders: found and given the frame; confirmed: have it."""
 
@@ -118,7 +134,10 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class CloneAlarm:
-    """Two different frames claim one seq, or an older start of a node spoke after a newer one."""
+    """Two nodes use one key: two different frames claim one seq, or an older start of a node spoke after a newer one.
+
+    Without an agent, seq is the older start, to which there is a link.
+    """
 
     node: bytes
     agent: str

@@ -9,43 +9,39 @@ the datagram came), a node key (32 B) for a `wire.dht.Directory` message. Sends 
 """
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.dht import commands, events, space
+from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.budget import Requests
 from ioa_p2p.dht.calls import Calls
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.clock import Clock
 from ioa_p2p.dht.clones import Clones
-from ioa_p2p.dht.direct import DirectRecord
 from ioa_p2p.dht.holder import Holder
-from ioa_p2p.dht.index import is_cell_key
 from ioa_p2p.dht.join import Joining
 from ioa_p2p.dht.keeper import Keeper
 from ioa_p2p.dht.neighbours import Neighbours
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.probe import Probes
 from ioa_p2p.dht.publisher import Publisher
-from ioa_p2p.dht.put import Put
+from ioa_p2p.dht.queries import Queries
 from ioa_p2p.dht.reach import Reach
 from ioa_p2p.dht.readiness import Readiness
-from ioa_p2p.dht.reading import Reading
-from ioa_p2p.dht.records import Gate, is_past, item_of, place_of
+from ioa_p2p.dht.records import Gate, place_of
 from ioa_p2p.dht.region import Density
-from ioa_p2p.dht.search import Means, RecordSearch, Search
+from ioa_p2p.dht.search import Means
 from ioa_p2p.dht.store import Held, Item, Store
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send
-from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.errors import UsageError
 from ioa_p2p.wire import dht as wire
-from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame
 from ioa_p2p.wire.records import AgentRecord, Card
 
@@ -71,15 +67,15 @@ class DhtMachine:
         self._calls = Calls(rng, self._out, self._agenda, self._missed)
         self._peers = Peers(key.node, rows, self._calls, self._out, self._entered)
         self._store = Store(self._clone, rng)
-        self._gate = Gate(network, self._store, check, self._kept)
-        self._clones = Clones(key.node, boot, self._clone)
+        self._gate = Gate(network, self._store, check, self._kept, partial(self._proven, key.node))
+        self._clones = Clones(key.node, boot, self._alarm)
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
-        density = Density(key.node, self._peers.table)
+        density = Density(self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
-        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), self.faults)
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
-        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
+        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._issue_all)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
         self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
@@ -97,8 +93,7 @@ class DhtMachine:
             self._clock,
         )
         self._keeper = Keeper(self._means, rng, lambda: self._publisher.own)
-        self._searches = 0
-        self._waiting: deque[Callable[[Now], None]] = deque()
+        self._queries = Queries(self._means, rng, self._out, lambda: self._reach.seen)
         self._told_good = 0
 
     # -- the machine's four inputs
@@ -120,12 +115,14 @@ class DhtMachine:
         return self._effects()
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        self._clock.check(now)
         if self._agenda.late_s(now.boot) > limits.DHT_JUMP_S:
             self._refresh(now)
         self._agenda.run(now)
         return self._effects()
 
     def handle_command(self, now: Now, command: Any) -> list[Effect]:
+        self._clock.check(now)
         match command:
             case commands.Join(seeds, peers):
                 self._joining.join(now, seeds, peers)
@@ -140,17 +137,12 @@ class DhtMachine:
                 self._refresh(now)
             case commands.Probe(request, contact):
                 self._probes.probe(now, request, contact)
-            case commands.SearchRecord(request, node, agent, thorough):
-                self._search(now, partial(self._search_record, request, ids.record_key(node, agent), thorough))
-            case commands.FetchRecord(request, node, agent, endpoint):
-                self._search(now, partial(self._fetch_record, request, node, ids.record_key(node, agent), endpoint))
-            case commands.SearchPointers():
-                self._search(now, partial(self._search_pointers, command))
-            case commands.PutFrame(request, frame):
-                self._search(now, partial(self._put_frame, request, _own_item(frame)))
+            case commands.SearchRecord() | commands.FetchRecord() | commands.SearchPointers() | commands.PutFrame():
+                self._queries.ask(now, command)
             case commands.FetchCard(request, node, hash_):
                 self._cards.fetch(now, request, node, hash_)
-            case commands.NeighbourUp(node):
+            case commands.NeighbourUp(node, boot):
+                self._clones.linked(node, boot)
                 self._neighbours.up(now, node)
             case commands.NeighbourDown(node):
                 self._neighbours.down(node)
@@ -192,6 +184,16 @@ class DhtMachine:
     def alive(self, now: Now) -> list[Item]:
         """All records and pointers held here whose time is not over, own ones included."""
         return [held.item for held in self._store if held.until_s > now.boot]
+
+    @property
+    def is_reachable(self) -> bool:
+        """It is proven that strangers reach us."""
+        return self._reach.proven
+
+    @property
+    def is_client(self) -> bool:
+        """A peer saw us at a public endpoint, and that strangers reach us there is not proven."""
+        return self._reach.seen is not None and not self._reach.proven
 
     @property
     def seen_endpoint(self) -> tuple[str, int] | None:
@@ -250,96 +252,23 @@ class DhtMachine:
             case wire.CardGiven():
                 self._cards.given(node, message)
 
-    # -- searches on command
-
-    def _search(self, now: Now, start: Callable[[Now], None]) -> None:
-        if self._searches < limits.DHT_SEARCHES_MAX:
-            self._searches += 1
-            start(now)
-        elif len(self._waiting) < limits.DHT_QUEUE_MAX:
-            self._waiting.append(start)
-        else:
-            raise UsageError("busy", "too many searches wait already", "ask again in a while")
-
-    def _search_ended(self, now: Now) -> None:
-        self._searches -= 1
-        if self._waiting:
-            self._searches += 1
-            self._waiting.popleft()(now)
-
-    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now, tried: int = 0) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request, tried), thorough=thorough).start(now)
-
-    def _fetch_record(self, request: int, node: bytes, key: bytes, endpoint: bytes, now: Now) -> None:
-        """endpoint: of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own network."""
-        contact = wire.Contact(node, *wire.unpack_endpoint(endpoint)) if endpoint else None
-        if contact is None or node == self._peers.own or not self._is_outside(contact):
-            self._search_record(request, key, False, now)
-        else:
-            DirectRecord(self._means, key, partial(self._record_fetched, request, key)).start(now, contact)
-
-    def _is_outside(self, contact: wire.Contact) -> bool:
-        """Whether the endpoint lies no deeper in private networks than we do, as far as we know."""
-        return self._reach.seen is None or space.scope(contact.host) >= space.scope(self._reach.seen[0])
-
-    def _record_fetched(self, request: int, key: bytes, now: Now, item: Item | None) -> None:
-        if item is None:
-            self._search_record(request, key, False, now, tried=1)
-        else:
-            self._tell_record(now, item, events.RecordFound(request, None, 1, 1, direct=True, copies=1))
-
-    def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
-        asked = tried + search.lookup.calls
-        told = events.RecordFound(request, None, asked, len(search.tokens), copies=search.copies)
-        self._tell_record(now, search.item, told)
-
-    def _tell_record(self, now: Now, item: Item | None, told: events.RecordFound) -> None:
-        if item is not None and not is_past(now, item.body):
-            assert isinstance(item.body, AgentRecord)
-            age_s = max(0.0, now.wall - item.body.issued)
-            told = replace(told, record=item.body, age_s=age_s)
-        self._emit_found(now, told)
-
-    def _search_pointers(self, command: commands.SearchPointers, now: Now) -> None:
-        Reading(
-            self._means,
-            self._rng,
-            ids.index_key(command.key),
-            partial(self._pointers_found, command.request),
-            sketch=command.sketch if is_cell_key(command.key) else b"",
-            wanted=command.wanted,
-            thorough=command.thorough,
-        ).start(now)
-
-    def _pointers_found(self, request: int, now: Now, reading: Reading) -> None:
-        picked = [one for one in reading.harvest.pick(reading.wanted) if not is_past(now, one[0])]
-        pointers, holders = tuple(pointer for pointer, _ in picked), tuple(count for _, count in picked)
-        cost = (reading.rpcs, reading.size_bytes)
-        found = events.PointersFound(request, pointers, reading.asked, reading.answered, holders, *cost)
-        self._emit_found(now, found)
-
-    def _put_frame(self, request: int, item: Item, now: Now) -> None:
-        put = Put(self._calls, item.raw, partial(self._frame_put, request))
-        Search(self._means, item.key, lambda now, search: put.store(now, search)).start(now)
-
-    def _frame_put(self, request: int, now: Now, put: Put) -> None:
-        self._out.append(Emit(events.FramePut(request, put.succeeded, put.confirmed, put.holders)))
-        self._search_ended(now)
-
-    def _emit_found(self, now: Now, event: Any) -> None:
-        self._out.append(Emit(event))
-        self._search_ended(now)
-
     # -- what the parts tell each other
 
     def _entered(self, now: Now, contact: wire.Contact) -> None:
         self._keeper.entered(now, contact)
 
-    def _missed(self, contact: wire.Contact) -> None:
-        self._peers.missed(contact)
+    def _missed(self, contact: wire.Contact, blamed: bool) -> None:
+        self._peers.missed(contact, blamed)
+
+    def _proven(self, own: bytes, item: Item) -> None:
+        if isinstance(item.body, AgentRecord) and item.body.node != own:
+            self._out.append(Emit(events.Heard(item.body, item.raw)))
 
     def _clone(self, item: Item) -> None:
-        self._out.append(Emit(events.CloneAlarm(item.body.node, item.body.agent, item.body.seq)))
+        self._alarm(item.body.node, item.body.agent, item.body.seq)
+
+    def _alarm(self, node: bytes, agent: str, number: int) -> None:
+        self._out.append(Emit(events.CloneAlarm(node, agent, number)))
 
     def _kept(self, now: Now, old: Held | None, new: Item) -> None:
         """A frame of somebody else was newly kept."""
@@ -356,9 +285,6 @@ class DhtMachine:
     def _moved(self, now: Now) -> None:
         """Peers see us elsewhere: whoever has our old place gets the new one."""
         self._joining.refresh(now)
-        self._issue_all(now)
-
-    def _clock_right(self, now: Now) -> None:
         self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
@@ -406,11 +332,3 @@ class DhtMachine:
 
     def _spread(self, seconds: float) -> float:
         return seconds * self._rng.uniform(0.8, 1.2)
-
-
-def _own_item(frame: bytes) -> Item:
-    """A frame our own side wants put. Raises UsageError('bad-frame')."""
-    try:
-        return item_of(frame)
-    except PeerError as fault:
-        raise UsageError("bad-frame", f"no record or pointer: {fault.code}", "seal it first") from None

@@ -79,7 +79,7 @@ class PointerSearch(Search):
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         held = self._means.store.under(now, self.key)
         for one in islice(ranking.ranked(self._sketch, held) if self._sketch else held, self._most):
-            self._harvest.add(one.item, self._means.peers.own)
+            self._harvest.add(one.item, self._means.peers.own, one.source_mark)
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:
@@ -96,11 +96,12 @@ class PointerSearch(Search):
 
     def _gather(self, now: Now, call: Call, answer: Found) -> None:
         self._answer_bytes += datagram_bytes(answer)
-        for raw in answer.frames:
+        size = limits.POINTER_SOURCE_BYTES
+        for number, raw in enumerate(answer.frames):
             item = self._read_frames.get(raw) or self._read(now, raw)
             if item is not None:
                 self._read_frames[raw] = item
-                self._harvest.add(item, call.to.key)
+                self._harvest.add(item, call.to.key, answer.sources[number * size : (number + 1) * size])
 
     # -- when it ends
 

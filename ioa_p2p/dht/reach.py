@@ -111,5 +111,4 @@ class Reach:
 
     def _prove(self, now: Now) -> None:
         self._calls.client = False
-        self._calls.contacted.clear()
         self._on_proven(now)

@@ -30,7 +30,7 @@ class PointerHead(RecordHead, frozen=True):
 
 class Gate:
     """The one way in for records and pointers. check: verifies a frame's signature. on_kept(now, old, new) is told
-    of what was newly kept, and of what it replaced."""
+    of what was newly kept, and of what it replaced; on_proven(item) of all that stood the checks."""
 
     def __init__(
         self,
@@ -38,11 +38,13 @@ class Gate:
         store: Store,
         check: Callable[[Frame, bytes], None] = envelope.check,
         on_kept: Callable[[Now, Held | None, Item], None] = lambda now, old, new: None,
+        on_proven: Callable[[Item], None] = lambda item: None,
     ) -> None:
         self._network = network
         self._store = store
         self._check = check
         self._on_kept = on_kept
+        self._on_proven = on_proven
         self._budget = Budget(*limits.STORE_BUDGET, limits.STORE_BUDGET_PEERS_MAX)
 
     def admit(self, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
@@ -94,7 +96,9 @@ class Gate:
         self._check(frame, self._network)
         body = codec.decode(frame.body, _BODY[frame.kind])
         _check_own(body)
-        return Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+        item = Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+        self._on_proven(item)
+        return item
 
 
 def item_of(raw: bytes) -> Item:

@@ -10,7 +10,6 @@ InterPlanetary File System", NDSS 2024), where stores and reads cover the region
 
 from collections import OrderedDict
 
-from ioa_p2p.dht import space
 from ioa_p2p.dht.table import Table
 from ioa_p2p.wire import limits
 
@@ -18,8 +17,7 @@ from ioa_p2p.wire import limits
 class Density:
     """Samples: the last `limits.DHT_REGION_SAMPLES` keys that were searched to the end, and our own place."""
 
-    def __init__(self, own: bytes, table: Table) -> None:
-        self._own = space.position(own)
+    def __init__(self, table: Table) -> None:
         self._table = table
         self._reaches: OrderedDict[bytes, int] = OrderedDict()
 
@@ -27,10 +25,7 @@ class Density:
     def radius(self) -> int:
         """0 if nothing is known: then the k nearest have to do. Of two middle samples the smaller, for a mesh that
         still grows was less dense when the older ones were taken."""
-        neighbours = self._table.closest(self._own, limits.DHT_K)
-        ordered = sorted(self._reaches.values())
-        if len(neighbours) == limits.DHT_K:
-            ordered = sorted([*ordered, neighbours[-1].long_id ^ self._own])
+        ordered = sorted(reach for reach in (self._table.reach, *self._reaches.values()) if reach)
         return ordered[(len(ordered) - 1) // 2] if ordered else 0
 
     def note(self, key: bytes, reach: int | None) -> None:

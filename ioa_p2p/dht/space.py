@@ -7,7 +7,7 @@ import ipaddress
 from enum import IntEnum
 from functools import lru_cache
 
-from ioa_p2p.wire import ids
+from ioa_p2p.wire import ids, limits
 
 ID_BITS = 160
 
@@ -20,7 +20,7 @@ class Scope(IntEnum):
     PUBLIC = 2
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def position(node: bytes) -> int:
     """A node's place: its DHT id as a number."""
     return int.from_bytes(ids.dht_id(node))
@@ -31,7 +31,7 @@ def at(key: bytes) -> int:
     return int.from_bytes(key)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def scope(host: str) -> Scope:
     """host: a literal address."""
     address = ipaddress.ip_address(host)
@@ -40,7 +40,7 @@ def scope(host: str) -> Scope:
     return Scope.PRIVATE if address.is_private or address.is_link_local else Scope.PUBLIC
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def subnet(host: str) -> bytes | None:
     """The /24 (IPv4) or /48 (IPv6) of a public address; None for loopback and private ones, which are exempt
     from the caps: whoever owns such a range owns the mesh in it."""

@@ -9,6 +9,7 @@ the kademlia package's KBucket, one for each bit of distance; its `last_updated`
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 from kademlia.node import Node as KademliaNode  # pyright: ignore[reportMissingTypeStubs]
@@ -26,12 +27,17 @@ class Entry(KademliaNode):
     long_id: int
 
     def __init__(self, contact: Contact, heard_s: float) -> None:
-        super().__init__(ids.dht_id(contact.key), contact.host, contact.port)  # pyright: ignore[reportUnknownMemberType]
+        self.id, self.long_id, self.packed, self.subnet = _described(contact)  # all that its base would set
         self.contact = contact
-        self.packed = pack_contact(contact)
-        self.subnet = subnet(contact.host)
         self.heard_s = heard_s
         self.misses = 0
+
+
+@lru_cache(maxsize=limits.PLACES_CACHED)
+def _described(contact: Contact) -> tuple[bytes, int, bytes, bytes | None]:
+    """DHT id, place, packed form, subnet: made once for a peer that comes and goes."""
+    id_ = ids.dht_id(contact.key)
+    return id_, position(contact.key), pack_contact(contact), subnet(contact.host)
 
 
 class Table:
@@ -44,6 +50,9 @@ class Table:
         self._entries: dict[int, Entry] = {}
         self._subnets: Counter[bytes] = Counter()
         self._suspects: set[int] = set()
+        # Worked out when needed, forgotten when the table changes:
+        self._good: dict[int, list[int]] = {}  # places of the good entries, a list a bucket
+        self._reach: int | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -68,6 +77,7 @@ class Table:
             if known.misses:
                 known.misses = 0
                 self._suspects.discard(place)
+                self._changed(place)
             return False
         if known is not None:
             self._drop(known)
@@ -82,15 +92,16 @@ class Table:
         bucket = self._buckets.get(self._index(place))
         return bucket is None or len(bucket.nodes) < self._k or self._suspect_in(bucket) is not None
 
-    def missed(self, place: int) -> None:
-        """The peer left a request unanswered: kept out of answers, and dropped after three times or as soon as
-        a proven one waits for its place."""
+    def missed(self, place: int, *, blamed: bool = True) -> None:
+        """The peer left a request unanswered: kept out of answers, and, if it is to be blamed, dropped after three
+        times or as soon as a proven one waits for its place."""
         entry = self._entries.get(place)
         if entry is None:
             return
-        entry.misses += 1
+        entry.misses += blamed or not entry.misses
         self._suspects.add(place)
-        if entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes:
+        self._changed(place)
+        if blamed and (entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes):
             self._drop(entry)
             self._promote(self._index(place))
 
@@ -105,12 +116,32 @@ class Table:
         """Up to `count` peers nearest to `target`, nearest first, none that missed."""
         found: list[Entry] = []
         for buckets in self._outward(target):
-            places: list[int] = [one.long_id for bucket in buckets for one in bucket.nodes.values() if not one.misses]
+            places = [place for bucket in buckets for place in self._good_in(bucket)]
             places.sort(key=target.__xor__)
             found += [self._entries[place] for place in places[: count - len(found)]]
             if len(found) == count:
                 break
         return found
+
+    def around(self, target: int, count: int) -> list[Entry]:
+        """Whom to name to a stranger who looks for `target`, nearest first: the closest. Where those are crowded into
+        half of where they should be, only half of them, and others evenly from all around: else ids made to be
+        closest would hide all honest ones from whoever asks."""
+        found = self.closest(target, count)
+        if len(found) < count or 2 * (found[-1].long_id ^ target) * self._k >= self.reach * count:
+            return found
+        rest = self.closest(target, 2 * limits.DHT_REGION_MAX)[count // 2 :]
+        rest = [entry for entry in rest if entry.long_id ^ target <= self.reach]
+        wanted = count - count // 2
+        return found[: count // 2] + [rest[number * len(rest) // wanted] for number in range(wanted)]
+
+    @property
+    def reach(self) -> int:
+        """How far from us the k-th nearest is: how dense the mesh is. 0 if fewer are known."""
+        if self._reach is None:
+            nearest = self.closest(self._own, self._k)
+            self._reach = nearest[-1].long_id ^ self._own if len(nearest) == self._k else 0
+        return self._reach
 
     def rank(self, target: int) -> int:
         """How many good peers are nearer to `target` than we are."""
@@ -120,7 +151,18 @@ class Table:
     def longest_unheard(self) -> Entry | None:
         return min(self, key=lambda entry: entry.heard_s, default=None)
 
-    def _outward(self, target: int) -> Iterator[list[Any]]:
+    def _good_in(self, bucket: int) -> list[int]:
+        places = self._good.get(bucket)
+        if places is None:
+            nodes = self._buckets[bucket].nodes.values()
+            places = self._good[bucket] = [entry.long_id for entry in nodes if not entry.misses]
+        return places
+
+    def _changed(self, place: int) -> None:
+        self._good.pop(self._index(place), None)
+        self._reach = None
+
+    def _outward(self, target: int) -> Iterator[list[int]]:
         """Groups of buckets, the entries of each group farther from `target` than those of the one before.
 
         All of the target's own bucket share more leading bits with it than any other entry; those nearer to us
@@ -128,10 +170,10 @@ class Table:
         """
         index = self._index(target)
         if index in self._buckets:
-            yield [self._buckets[index]]
-        yield [bucket for lower, bucket in self._buckets.items() if lower < index]
+            yield [index]
+        yield [bucket for bucket in self._buckets if bucket < index]
         for higher in sorted(bucket for bucket in self._buckets if bucket > index):
-            yield [self._buckets[higher]]
+            yield [higher]
 
     def _suspect_in(self, bucket: Any) -> Entry | None:
         """An entry that missed, if there is one."""
@@ -164,12 +206,13 @@ class Table:
         if not bucket.add_node(entry):
             return False
         self._entries[entry.long_id] = entry
+        self._changed(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] += 1
         return True
 
     def _allowed(self, entry: Entry, bucket: Any) -> bool:
-        if entry.subnet is None:
+        if entry.subnet is None or not self._subnets[entry.subnet]:
             return True
         here = sum(other.subnet == entry.subnet for other in bucket.get_nodes())
         return here < limits.DHT_SUBNET_BUCKET_MAX and self._subnets[entry.subnet] < limits.DHT_SUBNET_TABLE_MAX
@@ -179,6 +222,7 @@ class Table:
         bucket = self._bucket(entry.long_id)
         del bucket.nodes[entry.id]
         del self._entries[entry.long_id]
+        self._changed(entry.long_id)
         self._suspects.discard(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] -= 1

@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import trio
 from libp2p.abc import INetStream, ISecureConn
@@ -34,6 +34,13 @@ _SEALED_BYTES_MAX = 65_535 - 16  # plain bytes of one Noise message
 _CHUNK_BYTES_MAX = _SEALED_BYTES_MAX - yamux.HEADER_SIZE
 
 
+class Circuit(NamedTuple):
+    """A connection that a third peer carries."""
+
+    address: str
+    relay: ID
+
+
 class Intake:
     """Stands in for a muxer's secured connection: `read` gives libp2p only the frames that no pipe takes; whatever
     else it asks goes through unchanged."""
@@ -44,7 +51,7 @@ class Intake:
         noise = cast(Any, secured.conn)
         stream = cast(TrioTCPStream, noise.read_writer.read_write_closer.stream)
         self.socket = stream.stream.socket
-        self.circuit: str = getattr(stream, "circuit", "")  # its address, if a third peer carries this connection
+        self.circuit: Circuit | None = getattr(stream, "circuit", None)
         self._secured = secured
         self._decrypt = noise.decrypt
         self._sealed = bytearray()
@@ -242,8 +249,8 @@ class Pipe:
         self._credit_came = trio.Event()
 
     @property
-    def circuit(self) -> str:
-        """The address of the circuit below; empty when a socket to the peer itself is."""
+    def circuit(self) -> "Circuit | None":
+        """What is below; None: a socket to the peer itself."""
         return self._muxer.intake.circuit
 
     def remote(self) -> Endpoint | None:

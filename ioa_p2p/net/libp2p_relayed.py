@@ -36,6 +36,7 @@ from ioa_p2p.net.libp2p_circuit import (
     tell,
 )
 from ioa_p2p.net.libp2p_patches import SturdySwarm, node_of, peer_id_of
+from ioa_p2p.net.libp2p_pipe import Circuit
 from ioa_p2p.net.ports import RelayDown, RelayUp
 from ioa_p2p.wire import limits
 
@@ -112,7 +113,7 @@ class Relayed:
             await stream.close()
             return
         address = f"/p2p/{relay}/p2p-circuit"
-        near, far = socket_pair(address)
+        near, far = socket_pair(Circuit(address, relay))
         self.nursery.start_soon(splice, StreamLeg(stream), far)
         await self._swarm.carry_inbound(near, Multiaddr(address))
 
@@ -130,7 +131,7 @@ class Relayed:
             with last_words():
                 await stream.reset()
             raise
-        near, far = socket_pair(address)
+        near, far = socket_pair(Circuit(address, relay))
         self.nursery.start_soon(splice, StreamLeg(stream), far)
         try:
             return await self._swarm.upgrade_outbound_raw_conn(RawConnection(near, True), peer)

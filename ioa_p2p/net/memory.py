@@ -226,7 +226,8 @@ class MemoryLinks:
 
     def opened(self, end: "_End", peer: bytes, address: str, *, dialled: bool) -> Link | None:
         self._ends.add(end)
-        link = self._switchboard.opened(self._loop.time(), peer, address, end, dialled=dialled)
+        via = end.via.node if end.via else None
+        link = self._switchboard.opened(self._loop.time(), peer, address, end, dialled=dialled, via=via)
         self._settle()
         return link
 

@@ -47,12 +47,13 @@ class Datagrams(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """A link to `peer` stands and both hellos were exchanged."""
+    """A link to `peer` stands and both hellos were exchanged. via: the third peer that carries it, if there is one."""
 
     peer: bytes
     hello: Hello
     address: str
     outbound: bool
+    via: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

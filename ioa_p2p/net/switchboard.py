@@ -39,13 +39,15 @@ class Wire(Protocol):
 
 @dataclass(eq=False, slots=True)
 class Link:
-    """One byte stream and its conversation; `held_beats` counts while the answer to a hello is held back."""
+    """One byte stream and its conversation; `held_beats` counts while the answer to a hello is held back. via: the
+    peer that carries it, if it is a third one."""
 
     peer: bytes
     address: str
     dialled: bool
     wire: Wire
     session: Session
+    via: bytes | None = None
     held_beats: int | None = None
 
     @property
@@ -92,9 +94,11 @@ class Switchboard:
 
     # -- what the carrier reports ---------------------------------------------------------------------
 
-    def opened(self, now: float, peer: bytes, address: str, wire: Wire, *, dialled: bool) -> Link | None:
+    def opened(
+        self, now: float, peer: bytes, address: str, wire: Wire, *, dialled: bool, via: bytes | None = None
+    ) -> Link | None:
         """A byte stream to `peer` stands. None: refused (counted); the carrier closes it."""
-        link = Link(peer, address, dialled, wire, Session(self.hello, dialled=dialled))
+        link = Link(peer, address, dialled, wire, Session(self.hello, dialled=dialled), via)
         refusal = self._refusal(link)
         if refusal:
             self.counters[f"refused {refusal}"] += 1
@@ -202,7 +206,7 @@ class Switchboard:
         self._dialer.linked(now, link.peer)
         hello = link.session.theirs
         assert hello is not None, "only a greeted link stands"
-        self._events.append((LinkUp(link.peer, hello, link.address, link.dialled), link))
+        self._events.append((LinkUp(link.peer, hello, link.address, link.dialled, link.via), link))
         for other in [other for other in self._links if other.peer == link.peer and other.held_beats is not None]:
             self._end(now, other, "duplicate")
 

@@ -13,7 +13,7 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -23,6 +23,7 @@ from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.codec import check_nesting
 
 Profile = Literal["lan", "wan", "battery"]
+Lan = Literal["auto", "on", "off"]
 ENVIRONMENT_PREFIX = "IOA_P2P_"
 _NO_SETTINGS = frozenset({"IOA_P2P_HOME", "IOA_P2P_NAME"})  # read by node.home
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -71,10 +72,18 @@ class Config:
     link_host: str = "127.0.0.1"
     link_port: int = 0
     seeds: tuple[Seed, ...] = ()
+    seed_dns: tuple[str, ...] = ()
+    lan: Lan = "auto"
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
+    relay: bool = True
+    relay_reservations_max: int = limits.RELAY_RESERVATIONS_MAX
+    relay_bytes_max: int = limits.RELAY_CIRCUIT_BYTES_MAX
+    relay_s_max: int = limits.RELAY_CIRCUIT_S_MAX
     may_coordinate: bool = True
     rank: int = 100
+    seed_list_file: str = ""
+    seed_list_keys: tuple[bytes, ...] = ()
     tasks_max: int = limits.QUEUE_MAX
     tasks_per_requester_max: int = limits.QUEUE_PER_REQUESTER_MAX
     agents: Mapping[str, AgentConfig] = field(default_factory=dict[str, AgentConfig])
@@ -98,12 +107,14 @@ class Kind(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One key of config.toml; `field` names it in `Config`, whose default it shares."""
+    """One key of config.toml; `field` names it in `Config`, whose default it shares. live: a running node takes over
+    another value, see `reloaded`."""
 
     key: str
     field: str
     kind: Kind
     meaning: str
+    live: bool = False
 
     @property
     def variable(self) -> str:
@@ -128,6 +139,15 @@ def load(home: Home, flags: Mapping[str, str], environment: Mapping[str, str]) -
         value, origins[setting.key] = _choose(setting, flags, environment, written, home.config)
         values[setting.field] = value
     return Config(home=home, agents=agents, origins=origins, **values)
+
+
+def reloaded(running: Config, read: Config) -> tuple[Config, list[str]]:
+    """What a running node goes on with after its configuration was read again, and the keys that must wait."""
+    changed = [one for one in SETTINGS if getattr(running, one.field) != getattr(read, one.field)]
+    live = {one.field: getattr(read, one.field) for one in changed if one.live}
+    waiting = [one.key for one in changed if not one.live]
+    waiting += ["agents"] if running.agents != read.agents else []
+    return replace(running, **live), waiting
 
 
 def check_flags(flags: Mapping[str, str]) -> dict[str, Any]:
@@ -272,6 +292,16 @@ def _host(value: Any) -> str:
     return value
 
 
+def _domain(text: str) -> str:
+    _fail_unless("." in text and _HOST_NAME.fullmatch(text.rstrip(".")) is not None)
+    return text.rstrip(".").lower()
+
+
+def _path(value: Any) -> str:
+    _fail_unless(isinstance(value, str) and "\0" not in value and len(value) <= limits.PATH_CHARS_MAX)
+    return value
+
+
 def _flag(value: Any) -> bool:
     _fail_unless(isinstance(value, bool))
     return value
@@ -307,14 +337,32 @@ SETTINGS: tuple[Setting, ...] = (
         "seeds",
         _list_of(parse_seed, "seeds, each key@host:port", limits.SEEDS_MAX),
         "nodes to ask first, each key@host:port as `ioa-p2p id` prints it",
+        live=True,
+    ),
+    Setting(
+        "seed_dns",
+        "seed_dns",
+        _list_of(_domain, "domain names", limits.DNS_NAMES_MAX),
+        "domain names whose TXT records ioa-p2p-seed=key@host:port name more seeds",
+        live=True,
+    ),
+    Setting(
+        "lan",
+        "lan",
+        _words("auto", "on", "off"),
+        "find nodes of this mesh on the local network by multicast, and be found; auto = on unless profile or dht.host "
+        "says that there is none",
+        live=True,
     ),
     Setting(
         "allow",
         "allow",
         _list_of(ids.node_from_text, "node ids", limits.ALLOW_MAX),
         "node ids that may give this node tasks; nobody else may",
+        live=True,
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),
+    Setting("relay", "relay", _FLAG, "pass links on to nodes that strangers cannot reach; it sees only sealed bytes"),
     Setting("may_coordinate", "may_coordinate", _FLAG, "this node is willing to lead teams"),
     Setting(
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
@@ -323,11 +371,45 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("dht.port", "dht_port", _PORT, "UDP port of the DHT; 0 = any free one"),
     Setting("link.host", "link_host", _ADDRESS, "address links bind; 127.0.0.1 = this machine only"),
     Setting("link.port", "link_port", _PORT, "TCP port of links; 0 = any free one"),
-    Setting("limits.tasks_max", "tasks_max", _whole(1, 10_000), "tasks waiting or running here; more are told busy"),
+    Setting(
+        "seed_list.file",
+        "seed_list_file",
+        Kind("a path", str, _path),
+        "a signed list of seeds, read again when it changes; empty = where `ioa-p2p seeds add` puts it",
+        live=True,
+    ),
+    Setting(
+        "seed_list.keys",
+        "seed_list_keys",
+        _list_of(ids.node_from_text, "node ids", limits.SEED_LIST_KEYS_MAX),
+        "node ids whose seed lists are believed; nobody else's are",
+        live=True,
+    ),
+    Setting(
+        "limits.tasks_max",
+        "tasks_max",
+        _whole(1, 10_000),
+        "tasks waiting or running here; more are told busy",
+        live=True,
+    ),
     Setting(
         "limits.tasks_per_requester_max",
         "tasks_per_requester_max",
         _whole(1, 10_000),
         "the same, of one requester",
+        live=True,
     ),
+    Setting(
+        "limits.relay_reservations_max",
+        "relay_reservations_max",
+        _whole(1, 1_024),
+        "nodes that may be reached through this one; more are told to ask another",
+    ),
+    Setting(
+        "limits.relay_bytes_max",
+        "relay_bytes_max",
+        _whole(1024 * 1024, (1 << 32) - 1),
+        "bytes that one relayed link may use before it must be dialled anew",
+    ),
+    Setting("limits.relay_s_max", "relay_s_max", _whole(60, 7 * 86_400), "likewise, seconds"),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.machine import DhtMachine
+from ioa_p2p.node import clock
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import AgentRecord, Card
@@ -37,8 +38,8 @@ class Directory:
         return True
 
     def held_records(self) -> list[AgentRecord]:
-        """What the local directory holds, own records included; some may be past their time."""
-        return [item.body for item in self._machine.held if isinstance(item.body, AgentRecord)]
+        """What the local directory holds, own records included, none past its time."""
+        return [item.body for item in self._machine.alive(clock.now()) if isinstance(item.body, AgentRecord)]
 
     def kept_card(self, card_hash: bytes) -> Card | None:
         """A card that is ours or cached."""

@@ -61,8 +61,10 @@ class Local(Protocol):
         """Our own agents."""
         ...
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[Known]:
-        """The likeliest of the local directory, the best first."""
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[Known]:
+        """The likeliest of the local directory, the best first. keys: filters, as index keys."""
         ...
 
     def card(self, card_hash: bytes) -> Card | None:
@@ -143,7 +145,8 @@ class Search:
 
     async def look_here(self) -> None:
         """Hits of the local directory; their nodes have not answered yet."""
-        for record, card in await self._means.local.known(self.query.words, self.aspect, LOCAL_MAX):
+        wanted = self.query.words, self.aspect, LOCAL_MAX, self.query.filter_keys
+        for record, card in await self._means.local.known(*wanted):
             if (record.node, record.agent) not in self._seen and self.query.fits(card):
                 self.local_hits += 1
                 self._take(record, card, Source.DIRECTORY, answered=False)

@@ -1,6 +1,6 @@
 """Where one node keeps its things: config, key, lock, database, control socket, log, reports.
 
-    IOA_P2P_HOME=X, --name kitchen:  X/kitchen/{config.toml, node.key, lock, node.db, control.sock, node.log, reports/}
+    IOA_P2P_HOME=X, --name kitchen:  X/kitchen/{config.toml, node.key, lock, node.db, directory.db, control.sock, ...}
     otherwise:                       config.toml under the user's config folder, the rest under the data folder (XDG)
 
 Folders are 0700, the key 0600 and apart from the configuration. A lost key is never silently made anew: the
@@ -47,6 +47,16 @@ class Home:
     @property
     def database(self) -> Path:
         return self.data_folder / "node.db"
+
+    @property
+    def seed_list(self) -> Path:
+        """The signed seed list, unless the config names another place; see `node.seed_list`."""
+        return self.data_folder / "seeds.list"
+
+    @property
+    def directory(self) -> Path:
+        """What the node heard of others' agents: a cache, apart from the database that must not be lost."""
+        return self.data_folder / "directory.db"
 
     @property
     def log(self) -> Path:

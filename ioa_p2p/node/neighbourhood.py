@@ -3,7 +3,8 @@
     want(node, why) ──> links.connect            the last `why` gone ──> links.forget
 
 A node's link listens on the TCP port of the same number as its DHT's UDP port unless its record says otherwise,
-so a DHT contact alone is enough to dial.
+so a DHT contact alone is enough to dial. That holds for contacts in the table, whom strangers reach; a node behind a
+router is dialled at the addresses of its record alone.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 from ioa_p2p.net.ports import LinkDown, Links, LinkUp
 from ioa_p2p.wire.dht import Contact
-from ioa_p2p.wire.link import Hello
 
 NEIGHBOURS = 9  # directory neighbours kept linked; more cost memory, fewer see less
 LOOK_S = 5.0  # how often neighbours are chosen anew
@@ -22,10 +22,11 @@ class Neighbourhood:
     """`contacts`: the DHT's good peers, best first. Feed link events to `on_link`."""
 
     def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]]) -> None:
-        self.hellos: dict[bytes, tuple[Hello, str, bool]] = {}
+        self.up: dict[bytes, LinkUp] = {}
         self._links = links
         self._contacts = contacts
         self._wants: dict[bytes, set[str]] = {}
+        self._addresses: dict[bytes, tuple[str, ...]] = {}
         self._risen: dict[bytes, asyncio.Event] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -38,18 +39,26 @@ class Neighbourhood:
 
     def want(self, node: bytes, addresses: Sequence[str], why: str) -> None:
         self._wants.setdefault(node, set()).add(why)
+        self._addresses[node] = tuple(addresses)
         self._links.connect(node, addresses)
 
     def drop(self, node: bytes, why: str) -> None:
         wants = self._wants.get(node, set())
         wants.discard(why)
         if not wants and self._wants.pop(node, None) is not None:
+            del self._addresses[node]
             self._links.forget(node)
 
     def drop_all(self, why: str) -> None:
         """A team is over: its links may go unless something else wants them."""
         for node in [node for node, wants in self._wants.items() if why in wants]:
             self.drop(node, why)
+
+    def redial(self) -> None:
+        """We woke up or moved: who is wanted and not linked is dialled now, not after a back-off of up to a minute."""
+        for node in self._wants.keys() - self._links.peers:
+            self._links.forget(node)
+            self._links.connect(node, self._addresses[node])
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
         """Whether a link stands within `wait_s`; one that is made for this is kept for a minute."""
@@ -68,12 +77,12 @@ class Neighbourhood:
 
     def on_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
-            self.hellos[event.peer] = (event.hello, event.address, event.outbound)
+            self.up[event.peer] = event
             risen = self._risen.pop(event.peer, None)
             if risen is not None:
                 risen.set()
         else:
-            self.hellos.pop(event.peer, None)
+            self.up.pop(event.peer, None)
 
     async def _keep(self) -> None:
         """Keep links to a few contacts; who is neither linked nor known to the DHT any more is let go."""

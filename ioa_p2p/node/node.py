@@ -12,7 +12,6 @@ import asyncio
 import ipaddress
 import logging
 import random
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -31,21 +30,24 @@ from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.rules import Rules
-from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp
+from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock
+from ioa_p2p.node import clock, relays
+from ioa_p2p.node.access import Access
 from ioa_p2p.node.answer import Answer, answer_of
 from ioa_p2p.node.blobs import Blobs
-from ioa_p2p.node.config import Config, Seed
+from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
+from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.query import Query
+from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
 from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, Sense
@@ -60,15 +62,16 @@ from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
-from ioa_p2p.wire import ids, limits
+from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
+from ioa_p2p.wire.records import AgentRecord
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
-RESOLVE_S = 60.0  # how often seeds that are names are looked up again
+LAST_BOOT = ("node", b"boot")
 FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
@@ -93,7 +96,6 @@ class Node:
         self.config = config
         self.started = time.time()
         self.ready = asyncio.Event()
-        self.reachable = True
         self.health: StorageError | None = None
         self.alarms: list[str] = []
         self.stories = Stories()
@@ -132,6 +134,7 @@ class Node:
         self._stack.callback(self.storage.close)
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
+        self.boot = self._count_start()
         await self._start_agents()
         try:
             await self._open_net()
@@ -140,6 +143,13 @@ class Node:
             hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
+
+    def _count_start(self) -> int:
+        """This start's id: unix ms, but larger than the last one's even if the clock went back."""
+        boot = max(int(self.started * 1_000), int.from_bytes(self.storage.get(*LAST_BOOT) or b"") + 1)
+        with suppress(StorageError):  # a full disk keeps nobody from starting
+            self.storage.commit([Save(*LAST_BOOT, boot.to_bytes(8))])
+        return boot
 
     async def _start_agents(self) -> None:
         tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
@@ -179,9 +189,13 @@ class Node:
     def _links(self, port: int) -> Links:
         from ioa_p2p.net.libp2p import Libp2pLinks  # only here: tests over memory need no libp2p
 
-        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, FEATURES)
-        link_port = self.config.link_port or port
-        return Libp2pLinks(self.key.seed, hello, random.Random(), self.config.link_host, link_port)
+        config = self.config
+        terms = RelayTerms(config.relay_reservations_max, config.relay_bytes_max, config.relay_s_max)
+        features = (*FEATURES, relays.FEATURE) if config.relay else FEATURES
+        hello = Hello(VERSION, self.network, self.boot, SOFTWARE, features)
+        link_port = config.link_port or port
+        relay = terms if config.relay else None
+        return Libp2pLinks(self.key.seed, hello, random.Random(), config.link_host, link_port, relay)
 
     def _build(self, datagrams: Datagrams, links: Links) -> None:
         """Machines, their drivers, and everything that listens to them."""
@@ -189,17 +203,17 @@ class Node:
         self.switch = Switch(Boxes(self.key, self.network), datagrams, links)
         self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
         self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
-        allowed = frozenset({self.key.node, *self.config.allow})
         profile = self.config.profile
+        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max)
         self.teams = Teams(
             self.key,
             self.network,
             self.rows,
             random.Random(),
-            lambda: allowed,
+            lambda: frozenset({self.key.node, *self.config.allow}),
             PROFILES[profile],
             timing.PROFILES[profile],
-            Queue(self.config.tasks_max, self.config.tasks_per_requester_max),
+            self.queue,
         )
         driver = partial(Driver, committer=self.committer, clock=clock.now)
         self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)
@@ -207,18 +221,29 @@ class Node:
         self.teams_driver = driver(self.teams, send=self.switch.send_teams, emit=self._on_teams)
         self.switch.plug(self.dht_driver, self.gossip_driver, self.teams_driver)
         self.switch.on_link.append(self._on_link)
+        self.switch.on_relay.append(self._on_relay)
         self._build_services()
 
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
+        self.keeping = Keeping(self.config.home.directory, self._standing, self._alarm)
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
+        link_port = self.config.link_port or self.datagrams.endpoint.port
+        self.access = Access(
+            self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
+            lambda: self.addresses, self._offer,
+        )  # fmt: skip
+        self.relays = Relays(
+            self.links, self.neighbourhood.up, lambda: self.ready.is_set() and self.dht.is_client,
+            lambda node: any(contact.key == node for contact in self.dht.contacts), self._on_address_change,
+        )  # fmt: skip
         self.blobs = Blobs(self.gossip_driver, self.rows)
         past = Past(self.rows)
         self.trust = Acquaintances(self.key.node, self.config.allow, past)
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
-        self.local = LocalDirectory(self._own, lambda words, aspect, limit: (), self.directory.kept_card)
+        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -227,13 +252,14 @@ class Node:
         )  # fmt: skip
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
-        leaders = frozenset(self.config.allow)
         self.goals = Goals(
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
-            lambda: self.offers.me(self.links.addresses), lambda: leaders,
+            lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
 
     def _start_machines(self) -> None:
+        self.keeping.start(self.key.node, self.agents.cards)
+        self._stack.push_async_callback(self.keeping.aclose)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
@@ -244,29 +270,36 @@ class Node:
         self._stack.push_async_callback(self.sense.aclose)
         self.neighbourhood.start()
         self._stack.callback(self.neighbourhood.close)
+        self.relays.start()
+        self._stack.callback(self.relays.close)
 
     def _join(self) -> None:
         for name in self.agents.cards:
             self.publish(name)
-        resolving = asyncio.create_task(self._keep_seeds())
-        self._stack.callback(resolving.cancel)
+        self._stack.push_async_callback(self.access.aclose)
+        self.access.open()
 
-    async def _keep_seeds(self) -> None:
-        """Join by all seeds; names are looked up again now and then, for addresses change."""
-        known: tuple[Contact, ...] | None = None
-        while True:
-            contacts = tuple([one for seed in self.config.seeds for one in await _resolve(seed)])
-            if contacts != known:
-                self.dht_driver.command(dht_commands.Join(contacts))
-                known = contacts
-            await asyncio.sleep(RESOLVE_S)
+    def reload(self, read: Config) -> None:
+        """Take over what may change while we run; what may not is told, and counts from the next start."""
+        self.config, waiting = reloaded(self.config, read)
+        self.queue.resize(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.access.follow(self.config)
+        log.info("read the configuration again")
+        if waiting:
+            log.warning("changed in the configuration, but counts only from the next start: %s", ", ".join(waiting))
 
     # -- what others may ask of the node
 
     @property
-    def boot(self) -> int:
-        """This start's boot id: unix ms."""
-        return int(self.started * 1_000)
+    def reachable(self) -> bool:
+        """Whether strangers reach us, as far as it is known by now."""
+        return self.dht.is_reachable
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
+        relayed = self.relays.addresses
+        return (*self.links.addresses[: limits.RECORD_ADDRESSES_MAX - len(relayed)], *relayed)
 
     @property
     def rows(self) -> Rows:
@@ -284,10 +317,9 @@ class Node:
         By its meaning too, once there is a model and it has read the card.
         """
         card = self.agents.cards[agent]
-        addresses = self.links.addresses[: limits.RECORD_ADDRESSES_MAX]
         meant = self._aspects.get(agent)
         cells, sketch, model = (meant.cells, meant.sketch, meant.model) if meant else ((), b"", "")
-        order = dht_commands.Publish(card, addresses, "", FEATURES, cells, self.config.ttl_s, sketch, model)
+        order = dht_commands.Publish(card, self.addresses, "", FEATURES, cells, self.config.ttl_s, sketch, model)
         self.dht_driver.command(order)
 
     async def new_search(
@@ -347,6 +379,9 @@ class Node:
         self._meaning_task = asyncio.create_task(self._encode_own())
         self._stack.callback(self._meaning_task.cancel)
 
+        if self.sense.model is not None:
+            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
+
     async def _encode_own(self) -> None:
         for name, card in self.agents.cards.items():
             aspect = await self.sense.aspect(card_text(card), CELLS_OF_AGENT)
@@ -359,27 +394,55 @@ class Node:
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
 
+    def _keep_own(self, agent: str) -> None:
+        """Our own agents stand in the directory too."""
+        for item in self.dht.held:
+            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self.key.node, agent):
+                self.keeping.heard(item.body, item.raw)
+                self.keeping.card(item.body.card, codec.encode(self.agents.cards[agent]))
+
+    def _standing(self, node: bytes, agent: str) -> int:
+        """How late an agent makes room for others in the directory."""
+        return (node == self.key.node) + (node in self.config.allow)
+
     def _offer(self) -> None:
         """Tell the team machine which of our agents may be called, and how busy they are."""
-        self.teams_driver.command(self.offers.offer(self.links.addresses, self.jobs.load))
+        self.teams_driver.command(self.offers.offer(self.addresses, self.jobs.load))
 
     # -- events
 
     def _on_link(self, event: LinkUp | LinkDown) -> None:
         self.neighbourhood.on_link(event)
+        self.relays.choose()
         word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
         log.debug("link to %s is %s", ids.node_short(event.peer), word)
+
+    def _on_relay(self, event: RelayUp | RelayDown) -> None:
+        word = "passes links on to us" if isinstance(event, RelayUp) else f"does not relay for us ({event.reason})"
+        log.info("%s %s", ids.node_short(event.peer), word)
+        self.relays.on_event(event)
+
+    def _on_address_change(self) -> None:
+        """Whoever looks us up, or calls us into a team, must get the new addresses."""
+        for name in self.agents.cards:
+            self.publish(name)
+        self._offer()
 
     def _on_dht(self, event: Any) -> None:
         if self.directory.on_event(event):
             return
         match event:
             case dht_events.Ready(peers, reachable, _):
-                self.reachable = reachable
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
+            case dht_events.Heard(record, frame):
+                self.keeping.heard(record, frame)
+            case dht_events.CardHeard(card_hash, card):
+                self.keeping.card(card_hash, card)
             case dht_events.Published(agent, _, confirmed, holders, _, cut):
                 self.published[agent] = event
+                self._keep_own(agent)
                 self.publish_news.set()
                 log.info(
                     "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)
@@ -389,9 +452,12 @@ class Node:
                 self.publish_news.set()
                 log.info("publishing %s waits: %s", agent, reason)
             case dht_events.CloneAlarm(node, agent, seq):
-                self._alarm(
-                    f"two different records of {agent}@{ids.node_short(node)} claim number {seq}: a cloned key?"
-                )
+                what = f"records of its agent {agent} up to number {seq}" if agent else f"a link of its start {seq}"
+                self._alarm(f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")
+            case dht_events.ClockDoubted(offset_s):
+                self._alarm(f"our clock is {offset_s:+.0f} s from our peers: nothing is published until it is set")
+            case dht_events.ClockTrusted():
+                log.info("our clock agrees with our peers' again; publishing anew")
             case _:
                 pass
 
@@ -429,13 +495,3 @@ def dialable(host: str, addresses: Sequence[str]) -> str:
     if not ipaddress.ip_address(host).is_unspecified:
         return host
     return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
-
-
-async def _resolve(seed: Seed) -> list[Contact]:
-    """The seed's contacts: its literal address, or what its name resolves to now."""
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(seed.host, seed.port, type=socket.SOCK_DGRAM)
-    except OSError as fault:
-        log.warning("seed %s: %s", seed.host, fault)
-        return []
-    return [Contact(seed.node, str(address[0]), int(address[1])) for *_, address in found]

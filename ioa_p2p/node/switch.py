@@ -76,8 +76,8 @@ class Switch:
         up = isinstance(event, LinkUp)
         if not up:
             self._bad.pop(event.peer, None)
-        neighbour = dht_commands.NeighbourUp(event.peer) if up else dht_commands.NeighbourDown(event.peer)
-        self._dht.command(neighbour)
+        neighbour = dht_commands.NeighbourUp(event.peer, event.hello.boot) if up else None
+        self._dht.command(neighbour or dht_commands.NeighbourDown(event.peer))
         self._gossip.command(gossip_commands.LinkPeer(event.peer, up))
         self._teams.command(team_events.LinkPeer(event.peer, up))
         for listen in self.on_link:

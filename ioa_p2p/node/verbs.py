@@ -32,7 +32,7 @@ def handlers(node: Node) -> Mapping[str, Handler]:
     verbs = {
         "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, "tasks": _tasks, "task": _task, "cancel": _cancel,
-        "doctor": _doctor, "stop": _stop,
+        "doctor": _doctor, "stop": _stop, "seeds": _seeds,
     }  # fmt: skip
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
 
@@ -60,16 +60,21 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "ready": node.ready.is_set(),
         "reachable": node.reachable,
         "dht": f"{node.datagrams.endpoint.host}:{node.datagrams.endpoint.port}",
-        "addresses": list(node.links.addresses),
+        "addresses": list(node.addresses),
+        "relays": [node_text(relay) for relay in node.relays.serving],
         "peers": len(node.links.peers),
         "contacts": len(node.dht.contacts),
         "records": len(node.dht.held),
+        "seeds": len(node.access.seeds.known),
+        "seeds_answering": len(node.dht.seeds_heard),
         "agents": sorted(node.agents.cards),
         "agents_failed": {name: str(fault) for name, fault in node.agents.failures.items()},
         "teams_open": sum(state.conclusion is None for state in states),
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
         "degraded": str(node.health) if node.health else "",
         "alarms": node.alarms,
+        "clock_offset_s": node.dht.clock_offset_s,
+        "notes": node.access.notes,
         "counters": counters(node),
     }
 
@@ -81,6 +86,7 @@ def counters(node: Node) -> dict[str, int]:
         "switch.": node.switch.faults,
         "udp.": node.datagrams.counters,
         "link.": node.links.counters,
+        "seeds.": node.access.counters,
         "dht.": node.dht_driver.faults + node.dht.faults,
         "channel.": node.gossip_driver.faults,
         "team.": node.teams_driver.faults,
@@ -94,10 +100,15 @@ async def _id(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
 async def _peers(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     peers = [
-        {"node": node_text(peer), "address": address, "outbound": outbound, "software": hello.software}
-        for peer, (hello, address, outbound) in sorted(node.neighbourhood.hellos.items())
-    ]
+        {"node": node_text(link.peer), "address": link.address, "outbound": link.outbound,
+         "software": link.hello.software, "via": node_text(link.via) if link.via else ""}
+        for _, link in sorted(node.neighbourhood.up.items())
+    ]  # fmt: skip
     return {"peers": peers, "contacts": len(node.dht.contacts)}
+
+
+async def _seeds(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
+    return {"mesh": node.config.mesh, "seeds": node.access.rows(), "notes": node.access.notes}
 
 
 async def _doctor(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:

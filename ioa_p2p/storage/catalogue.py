@@ -16,17 +16,17 @@ import heapq
 import itertools
 import sqlite3
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.errors import PeerError
+from ioa_p2p.errors import PeerError, StorageError
 from ioa_p2p.storage.database import create, storage_error, storage_errors, transaction
 from ioa_p2p.storage.schema import connect, open_writer
 from ioa_p2p.storage.terms import expression, keys_of, sayable, text_of
-from ioa_p2p.storage.vectors import Vectors, vectors
-from ioa_p2p.wire import codec, frames, ids, limits
+from ioa_p2p.storage.vectors import Comparison, Vectors, vectors
+from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.records import AgentRecord, Card
 
 _COMMON_PUTS = 1_000  # after so many the common words are counted anew
@@ -65,7 +65,7 @@ class Catalogue:
     """The directory in `path`, made (mode 0600) if it is not there.
 
     Raises StorageError, here and everywhere: 'damaged' (also: not a directory of this version), 'disk-full',
-    'read-only', 'locked', 'unreadable'. A write that failed left nothing behind.
+    'read-only', 'locked', 'unreadable', 'closed'. A write that failed left nothing behind.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Catalogue:
         self._records_max = records_max
         self._bytes_max = bytes_max
         self._write_lock, self._read_lock = threading.RLock(), threading.Lock()
-        self._now_wall = 0.0
+        self._now_wall: float | None = None
         self._puts = 0
         self._touched: set[int] = set()
         self._changed: set[int] = set()
@@ -90,13 +90,16 @@ class Catalogue:
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
             self._common = self._count_common()
             self._connections = stack.pop_all()
+        self._open = True
 
     def close(self) -> None:
         """Idempotent; waits for who writes or reads now."""
         with self._write_lock, self._read_lock:
+            self._open = False
             self._connections.close()
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         """Rows, gone ones included."""
         with self._reading() as db:
             return db.execute("SELECT count(*) FROM agents").fetchone()[0]
@@ -107,6 +110,7 @@ class Catalogue:
     def batch(self) -> Generator[None]:
         """Writes within are one transaction, brought to the bounds at its end. May stand within another batch."""
         with self._write_lock, storage_errors(self._path):
+            self._check_open()
             if self._writer.in_transaction:
                 yield
                 return
@@ -133,9 +137,10 @@ class Catalogue:
         assert ids.blake(card) == hash_, "a card goes by its hash"
         codec.decode(card, Card)
         with self.batch():
-            query = "SELECT id, frame FROM agents WHERE hash = ? AND NOT gone"
+            query = "SELECT id, frame, card FROM agents WHERE hash = ? AND NOT gone"
             for row in self._writer.execute(query, (hash_,)).fetchall():
-                self._describe(row["id"], _record(row["frame"]), row["frame"], card)
+                if row["card"] is None:
+                    self._describe(row["id"], _record(row["frame"]), row["frame"], card)
                 if vector is not None:
                     self._touched.add(row["id"])
                     self._writer.execute("REPLACE INTO vectors VALUES (?, ?, ?)", (row["id"], model, vector))
@@ -205,7 +210,8 @@ class Catalogue:
 
     def _settle(self) -> None:
         """Down to the bounds: first what is past its time, then strangers' oldest heard."""
-        self._remove("until <= ? OR heard > ?", self._now_wall, self._now_wall + limits.CLOCK_SKEW_S)
+        if self._now_wall is not None:
+            self._remove("until <= ? OR heard > ?", self._now_wall, self._now_wall + limits.CLOCK_SKEW_S)
         count, size = self._writer.execute("SELECT count(*), total(size) FROM agents").fetchone()
         spare = list[int]()
         rows = self._writer.execute("SELECT id, size FROM agents ORDER BY trust, heard, id")
@@ -271,25 +277,43 @@ class Catalogue:
         """The `limit` best by words, best first, then those of the `limit` best by vector that are not among them.
 
         words: as wire/words.py makes them. vector: signed bytes of `model`, its direction counts. keys: what all must
-        have: "skill:stats", "out:stats.report", "in:metrics", "tag:home". With neither words nor vector: those that
-        were heard last. Ranking proper is the caller's.
+        have: "skill:stats", "out:stats.report", "in:metrics", "word:home" (a word of a tag). With neither words nor
+        vector: those that were heard last. Ranking proper is the caller's.
         """
-        asked = self._telling(words)
         with self._reading() as db:
             if not words and vector is None:
                 return [Match(self._known(db, number), 0.0, 0.0) for number in _newest(db, keys, limit, now_wall)]
             past = _past(db, now_wall)
-            lexical = _lexical(db, asked, keys) if asked else {}
-            dense = self._dense(db, vector, model, keys) if vector is not None else {}
-            chosen = dict.fromkeys([*_best(lexical, limit, past), *_best(dense, limit, past)])
-            return [Match(self._known(db, n), lexical.get(n, 0.0), dense.get(n, 0.0)) for n in chosen]
+            lexical = self._lexical(db, words, keys, limit + len(past))
+            best = heapq.nlargest(limit + len(past), zip(lexical.values(), lexical, strict=True))
+            chosen = [number for _, number in best if number not in past][:limit]
+            if vector is None:
+                return [Match(self._known(db, number), lexical[number], 0.0) for number in chosen]
+            compared = self._compared(db, vector, model)
+            near = self._near(db, compared, limit, past, keys)
+            return [
+                Match(self._known(db, number), lexical.get(number, 0.0), compared.cosine(number))
+                for number in dict.fromkeys([*chosen, *near])
+            ]
 
-    def _telling(self, words: Sequence[str]) -> list[str]:
-        """Without those that every tenth agent has, unless there are no others: they cost most and say least."""
+    def _lexical(
+        self, db: sqlite3.Connection, words: Sequence[str], keys: Sequence[str], enough: int
+    ) -> dict[int, float]:
+        """Words that many agents hold cost most and say least: they count only if the others find too few."""
         asked = [word for word in dict.fromkeys(words) if sayable(word)][: limits.CATALOGUE_WORDS_MAX]
-        return [word for word in asked if word not in self._common] or asked
+        telling = [word for word in asked if word not in self._common]
+        found = _scores(db, telling, keys) if telling else {}
+        return found if len(found) >= enough or telling == asked else _scores(db, asked, keys)
 
-    def _dense(self, db: sqlite3.Connection, vector: bytes, model: str, keys: Sequence[str]) -> dict[int, float]:
+    def _near(
+        self, db: sqlite3.Connection, compared: Comparison, limit: int, past: set[int], keys: Sequence[str]
+    ) -> list[int]:
+        if not keys:
+            return [number for number in compared.nearest(limit + len(past)) if number not in past][:limit]
+        passing = _passing(db, keys)
+        return [n for n in compared.nearest(self._records_max) if n in passing and n not in past][:limit]
+
+    def _compared(self, db: sqlite3.Connection, vector: bytes, model: str) -> Comparison:
         if self._vectors is None or self._vectors_of != (model, len(vector)):
             self._load_vectors(db, model, len(vector))
         assert self._vectors is not None
@@ -297,8 +321,7 @@ class Catalogue:
             row = db.execute("SELECT model, vector FROM vectors WHERE id = ?", (number,)).fetchone()
             self._follow(self._vectors, number, row)
         self._changed.clear()
-        found = self._vectors.cosines(vector)
-        return {number: found[number] for number in _passing(db, keys) if number in found} if keys else found
+        return self._vectors.compare(vector)
 
     def _load_vectors(self, db: sqlite3.Connection, model: str, size: int) -> None:
         self._vectors, self._vectors_of = vectors(size), (model, size)
@@ -323,15 +346,21 @@ class Catalogue:
     def _reading(self) -> Generator[sqlite3.Connection]:
         """One moment of the directory, whatever is written meanwhile."""
         with self._read_lock, storage_errors(self._path):
+            self._check_open()
             self._reader.execute("BEGIN")
             try:
                 yield self._reader
             finally:
                 self._reader.execute("ROLLBACK")
 
+    def _check_open(self) -> None:
+        if not self._open:
+            raise StorageError("closed", f"{self._path} is closed")
+
 
 def _record(frame: bytes) -> AgentRecord:
-    return codec.decode(frames.parse(frame).body, AgentRecord)
+    """Of a frame that was proven before it was kept."""
+    return codec.decode(frame[limits.FRAME_HEADER_BYTES : -limits.SIGNATURE_BYTES], AgentRecord)
 
 
 def _replaces(frame: bytes, seq: int, old: Any) -> bool:
@@ -345,7 +374,8 @@ def _past(db: sqlite3.Connection, now_wall: float) -> set[int]:
     return {number for (number,) in db.execute(query, (now_wall, now_wall + limits.CLOCK_SKEW_S))}
 
 
-def _lexical(db: sqlite3.Connection, asked: Sequence[str], keys: Sequence[str]) -> dict[int, float]:
+def _scores(db: sqlite3.Connection, asked: Sequence[str], keys: Sequence[str]) -> dict[int, float]:
+    """BM25 of all that hold one of the words."""
     query = "SELECT rowid, -bm25(words, 1.0, 0.0) FROM words WHERE words MATCH ?"
     return dict(db.execute(query, (expression(asked, keys),)))
 
@@ -359,9 +389,3 @@ def _newest(db: sqlite3.Connection, keys: Sequence[str], limit: int, now_wall: f
     rows = db.execute("SELECT id FROM agents WHERE NOT gone ORDER BY heard DESC, id DESC")
     fitting = (number for (number,) in rows if number not in past and (passing is None or number in passing))
     return list(itertools.islice(fitting, limit))
-
-
-def _best(scores: Mapping[int, float], limit: int, past: Iterable[int]) -> list[int]:
-    """The numbers with the highest scores, best first; between equals the later one."""
-    alive = scores.keys() - past
-    return heapq.nlargest(limit, alive, key=lambda number: (scores[number], number))

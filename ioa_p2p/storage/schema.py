@@ -11,7 +11,8 @@ Source: https://sqlite.org/fts5.html, https://sqlite.org/fts5.html#the_fts5vocab
 import sqlite3
 from pathlib import Path
 
-from ioa_p2p.storage.database import storage_error
+from ioa_p2p.errors import StorageError
+from ioa_p2p.storage.database import storage_error, storage_errors
 from ioa_p2p.wire import limits
 
 SCHEMA_VERSION = 1
@@ -40,6 +41,21 @@ PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
+
+
+def is_broken(fault: StorageError) -> bool:
+    """Whether the file is of no use any more, so that it may be set aside and begun anew."""
+    return fault.code in ("damaged", "unreadable")
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a broken file, in the place of one that broke before; its new path. What its WAL held is lost."""
+    aside = path.with_name(f"{path.name}.damaged")
+    with storage_errors(path):
+        path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+    return aside
 
 
 def connect(path: Path) -> sqlite3.Connection:

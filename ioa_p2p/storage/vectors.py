@@ -1,11 +1,12 @@
 """Directions of texts in memory, compared one by one: at ten thousand rows nothing cleverer is faster enough.
 
-    put(number, vector) ──> rows ── cosines(query) ──> {number: -1.0 .. 1.0}
+    put(number, vector) ──> rows ── compare(query) ──> nearest(count) -> numbers, cosine(number) -> -1.0 .. 1.0
 
 A vector is signed bytes of any one length; only its direction counts. With numpy all rows are one matrix (5 MB at
 10,000 x 512); without, plain Python does for sketches of 64 B. Both hold to one contract.
 """
 
+import heapq
 import math
 import operator
 from importlib.util import find_spec
@@ -25,8 +26,20 @@ class Vectors(Protocol):
         """Nothing happens if it is not there."""
         ...
 
-    def cosines(self, query: bytes) -> dict[int, float]:
-        """Of every row. query: `size` bytes; one of zeros is like nothing."""
+    def compare(self, query: bytes) -> "Comparison":
+        """With every row. query: `size` bytes; one of zeros is like nothing."""
+        ...
+
+
+class Comparison(Protocol):
+    """One query against all rows as they were."""
+
+    def nearest(self, count: int) -> list[int]:
+        """Numbers of the rows most like the query, the most like it first."""
+        ...
+
+    def cosine(self, number: int) -> float:
+        """0.0 for a row that is not there."""
         ...
 
 
@@ -47,9 +60,20 @@ class PlainVectors:
     def drop(self, number: int) -> None:
         self._rows.pop(number, None)
 
-    def cosines(self, query: bytes) -> dict[int, float]:
+    def compare(self, query: bytes) -> Comparison:
         asked, length = _signed(query)
-        return {number: _dot(row, asked) / (own * length) for number, (row, own) in self._rows.items()}
+        return _Scores({number: _dot(row, asked) / (own * length) for number, (row, own) in self._rows.items()})
+
+
+class _Scores:
+    def __init__(self, scores: dict[int, float]) -> None:
+        self._scores = scores
+
+    def nearest(self, count: int) -> list[int]:
+        return heapq.nlargest(count, self._scores, self._scores.__getitem__)
+
+    def cosine(self, number: int) -> float:
+        return self._scores.get(number, 0.0)
 
 
 def _signed(vector: bytes) -> tuple[memoryview, float]:
@@ -92,13 +116,12 @@ class MatrixVectors:
             self._rows[place] = self._rows[len(self._numbers)]
             self._lengths[place] = self._lengths[len(self._numbers)]
 
-    def cosines(self, query: bytes) -> dict[int, float]:
+    def compare(self, query: bytes) -> Comparison:
         """By einsum, not BLAS: its threads stall for tens of ms on a machine that is busy."""
         count = len(self._numbers)
         asked = self._np.frombuffer(query, self._np.int8)
         dots = self._np.einsum("ij,j->i", self._rows[:count], asked, dtype=self._np.int32)
-        found = dots / (self._lengths[:count] * self._length(asked))
-        return dict(zip(self._numbers, found.tolist(), strict=True))
+        return _Row(self._numbers, self._places, dots / (self._lengths[:count] * self._length(asked)))
 
     def _length(self, row: "NDArray[np.int8]") -> float:
         return float(self._np.linalg.norm(row.astype(self._np.float32))) or 1.0
@@ -107,3 +130,22 @@ class MatrixVectors:
         if len(self._numbers) > len(self._rows):
             self._rows = self._np.concatenate([self._rows, self._np.zeros_like(self._rows)])
             self._lengths = self._np.concatenate([self._lengths, self._np.ones_like(self._lengths)])
+
+
+class _Row:
+    """Good until the rows change."""
+
+    def __init__(self, numbers: list[int], places: dict[int, int], cosines: "NDArray[np.float32]") -> None:
+        self._numbers = numbers
+        self._places = places
+        self._cosines = cosines
+
+    def nearest(self, count: int) -> list[int]:
+        if not count:
+            return []
+        some = self._cosines.argpartition(-count)[-count:] if count < len(self._cosines) else self._cosines.argsort()
+        return [self._numbers[place] for place in some[(-self._cosines[some]).argsort()].tolist()]
+
+    def cosine(self, number: int) -> float:
+        place = self._places.get(number)
+        return float(self._cosines[place]) if place is not None else 0.0

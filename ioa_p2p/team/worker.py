@@ -48,8 +48,12 @@ class Queue:
     """How much this node has taken on, all teams together, and how much it may: in all, and of one requester."""
 
     def __init__(self, most: int = limits.QUEUE_MAX, most_each: int = limits.QUEUE_PER_REQUESTER_MAX) -> None:
-        self._most, self._most_each = most, most_each
+        self.resize(most, most_each)
         self._taken: dict[bytes, int] = {}
+
+    def resize(self, most: int, most_each: int) -> None:
+        """What was taken before stays, also beyond the new measure."""
+        self._most, self._most_each = most, most_each
 
     def take(self, requester: bytes) -> bool:
         """Room for one more? False is BUSY."""

@@ -46,7 +46,7 @@ def parse_seed(text: str) -> Contact:
     return Contact(node_from_text(key), host.strip("[]"), int(port))
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def pack_endpoint(host: str, port: int) -> bytes:
     """6 B (IPv4) or 18 B (IPv6). Raises UsageError('not-an-address') for a name."""
     try:
@@ -55,7 +55,7 @@ def pack_endpoint(host: str, port: int) -> bytes:
         raise UsageError("not-an-address", f"not a literal IP address and port: {host!r} {port}") from None
 
 
-@lru_cache(maxsize=limits.BOX_PEERS_MAX)
+@lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
     """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
     if len(packed) not in (6, 18):
@@ -108,6 +108,8 @@ class Verdict(IntEnum):
     OLDER = 2  # a newer seq is held
     FULL = 3  # a quota is met and nothing has expired, or the key is crowded and this is not in its sample
     TOKEN = 4  # the token does not prove this address (any more)
+    TIME = 5  # issued in the future, or its time is over: one of our clocks is wrong
+    BUSY = 6  # you store too much at once, try again later
 
 
 class Rpc(Message, frozen=True):
@@ -156,7 +158,8 @@ class FindPointers(Rpc, frozen=True, tag=5):
 class Found(Rpc, frozen=True, tag=6):
     """frames: signed frames, contacts: the closest first, both as many as fit one datagram.
 
-    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too.
+    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too. sources: of
+    each pointer 4 B that stand for where it was stored from.
     """
 
     token: Token
@@ -164,6 +167,7 @@ class Found(Rpc, frozen=True, tag=6):
     contacts: Annotated[tuple[PackedContact, ...], Meta(max_length=limits.DHT_CONTACTS_MAX)] = ()
     cursor: Cursor = b""
     split: bool = False
+    sources: Annotated[bytes, Meta(max_length=16 * limits.POINTER_SOURCE_BYTES)] = b""
 
 
 class Store(Rpc, frozen=True, tag=7):

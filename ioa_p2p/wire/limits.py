@@ -71,8 +71,8 @@ DHT_CALL_S = 2.0  # without an answer by then the peer missed
 DHT_SLOW_S = (0.1, 0.2, 1.0)  # least, first and most patience before a peer frees its place in a lookup
 DHT_MISSES_MAX = 3  # then a peer leaves the table
 DHT_SUSPECTS_MAX = 1_024  # peers remembered as slow; over: the oldest is forgotten
-DHT_SUSPECT_S = 60  # how long one is left out of lookups
-DHT_CONTACTED_MAX = 1_024  # peers we wrote to, remembered until we are proven reachable; over: the oldest goes
+DHT_SUSPECT_S = (60, 600)  # how long one is left out of lookups: at first, doubled each time, and at most
+DHT_CONTACTED_MAX = 1_024  # peers we wrote to, who prove nothing of our reach; over: the oldest goes
 DHT_CONTACTED_S = 600  # a home router forgets a mapping well before
 DHT_DIAL_BACK_S = 10  # between requests to be dialled back, and between those granted
 DHT_JUMP_S = 5.0  # a timer this late means that we slept: nobody is blamed for silence
@@ -92,7 +92,7 @@ DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is 
 STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
-STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
+STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer, in an empty store; see Store
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
@@ -142,7 +142,7 @@ LINK_DIALS_MAX = 16  # at a time; others wait
 LINK_CLOSE_S = 5.0  # closing never takes longer; flushing is one second of it
 # -- node and its local control ---------------------------------------------------------------------
 MESH_NAME_BYTES_MAX = 64  # a name people type
-SEEDS_MAX = 64  # every seed is asked at start and again for ever
+SEEDS_MAX = 16  # in a configuration: half of what the DHT tries, for others name seeds too. Over: UsageError
 ALLOW_MAX = 1_024  # longer lists need grants, not a list
 CONTROL_REQUEST_BYTES_MAX = 256 * 1024  # a goal, not a file; over: the request is refused
 CONTROL_ANSWER_BYTES_MAX = 1024 * 1024  # one line to a local client; larger results are refused, files go by path
@@ -260,9 +260,12 @@ POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: Pe
 POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
 POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
 POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_RANKED_MAX = 32  # that one read by sketch brings; over: left unread, the next cell has nearer ones
 POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
 POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
-POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
+POINTERS_SHARDS = 2  # of the 16 at depth 4 that a read of a popular key looks at: each costs a lookup
+POINTERS_SHARDS_THOROUGH = 4  # likewise, for what feeds an assignment
+POINTER_SOURCE_BYTES = 4  # tells sources of one answer apart: two alike by chance share a turn, no more
 
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
@@ -277,6 +280,7 @@ CLOCK_WATCH_S = 10.0  # between looks at our own clock: a fault is told within 3
 CLOCK_ASKED = 8  # peers asked for their time when our clock was set: half of them may be silent
 REACH_VOICES_MAX = 16  # peers whose word on our endpoint counts; over: the longest unheard goes
 REACH_DOUBT_S = 30.0  # between times that others are asked because one peer sees us elsewhere: it may lie
+BOOTS_MAX = 4_096  # nodes whose newest start is remembered; over: the longest unheard goes
 CALLERS_MAX = 512  # nodes that asked us of late and so may know us: told when we moved; over: the oldest is left out
 
 # -- the local directory (storage/catalogue.py) -----------------------------------------------------
@@ -284,7 +288,11 @@ CATALOGUE_RECORDS_MAX = 10_000  # a small mesh whole; over: expired ones go, the
 CATALOGUE_BYTES_MAX = 64 * 1024 * 1024  # of rows: 6 KiB each, so that cards with schemas fit; over: likewise
 CATALOGUE_NODE_RECORDS_MAX = AGENTS_MAX  # of one node: it says it has no more; over: its oldest goes
 CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little more
-CATALOGUE_COMMON_RECORDS = 1_000  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
+CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
+CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_ENCODED_AT_ONCE = 16  # cards encoded in one go: some 50 ms of a thread
+CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 
 # -- relaying (links through a third peer) ----------------------------------------------------------
@@ -315,3 +323,19 @@ FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; lik
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
 FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
 FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
+
+# -- first contacts ---------------------------------------------------------------------------------
+SEED_TEXT_BYTES_MAX = 320  # a key, the longest host name there is, a port. Longer: PeerError
+SEED_LIST_MAX = DHT_SEEDS_MAX  # a node tries no more. Over: PeerError
+SEED_LIST_FILE_BYTES_MAX = 64 * 1024  # the longest list is 11 KB, twice that in hex. Larger: refused unread
+SEED_LIST_S_MAX = 400 * 86_400  # a year and a month to renew it: an abandoned mesh's list must end some day
+SEED_LIST_KEYS_MAX = 8  # signers a node believes: who signs now, who follows, a few to spare. Over: UsageError
+PATH_CHARS_MAX = 4_096  # no file system takes more. Over: UsageError
+DNS_WAIT_S = 10.0  # one name, all its tries; a resolver that is silent for longer will not answer
+DNS_RECORDS_MAX = DHT_SEEDS_MAX  # TXT records read of one name; the rest is left out and counted
+DNS_NAMES_MAX = 8  # a few organisations that run seeds. Over: UsageError
+LAN_PEERS_MAX = 64  # nodes of one LAN remembered; over: the one heard of first is forgotten
+LAN_SEEDS_MAX = 8  # of them tried as seeds and linked for being near; the DHT finds the others
+LAN_ADDRESSES_MAX = 4  # of one announcement; the rest is left out
+LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come within a second

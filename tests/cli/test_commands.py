@@ -149,7 +149,7 @@ def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list
 
 @pytest.mark.parametrize(
     "command",
-    ["down", "status", "peers", "publish", "find x", "show x", "ask x", "ask --resume", "team list", "team show x",
+    ["down", "status", "seeds list", "peers", "publish", "find x", "show x", "ask x", "ask --resume", "team list", "team show x",
      "team cancel x", "task list", "task show x", "task cancel x"],
 )  # fmt: skip
 def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
@@ -159,6 +159,13 @@ def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) ->
     spoken = cli(*command.split())
     assert (spoken.code, spoken.out) == (3, "")
     assert "[not-running]" in spoken.err
+
+
+def test_down_without_a_running_node_is_done_already(cli: Cli) -> None:
+    cli("init")
+    answer = cli("down", "--json")
+    assert (answer.code, answer.last) == (0, {"ok": True, "stopped": "", "pid": None})
+    assert "nothing to stop" in cli("down").out
 
 
 @pytest.mark.parametrize(
@@ -417,6 +424,14 @@ def test_doctor_takes_in_what_the_running_node_finds(cli: Cli, node: FakeNode) -
     assert answer.code == 0
     assert answer.last["healthy"] is True
     assert doctor(cli)["seeds"][0]["detail"] == "2 of 2 answer"
+
+
+def test_doctor_tells_once_what_command_and_node_both_look_at(cli: Cli, node: FakeNode) -> None:
+    cli("init")
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": True, "detail": "9 MiB free", "hint": ""}]})
+    assert len(doctor(cli)["disk"]) == 1
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": False, "detail": "full", "hint": "make room"}]})
+    assert [check["ok"] for check in doctor(cli)["disk"]] == [True, False]
 
 
 def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:

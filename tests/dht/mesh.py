@@ -106,6 +106,14 @@ class Mesh:
             self.world.at(at_s, lambda contact=contact: self.join(contact, self.contacts[:seeds]))
         self.world.run(over_s + settle_s)
 
+    def move(self, contact: Contact, to: Contact) -> Contact:
+        """A node gets another endpoint, and nobody tells it or anybody else."""
+        self.world.move(contact, to)
+        self.contacts[self.contacts.index(contact)] = to
+        self.keys[to] = self.keys[contact]
+        self._by_key[to.key] = to
+        return to
+
     def link(self, a: Contact, b: Contact) -> None:
         for one, other in ((a, b), (b, a)):
             self._links.setdefault(one.key, set()).add(other.key)

@@ -358,9 +358,52 @@ def test_a_read_asks_two_and_ends_when_they_agree_and_the_third_only_if_one_lack
     for second, event in (((raw,), 2), ((), 3)):
         asked = sends(alice.command(commands.SearchRecord(1, BOB.node, "analyst")), FindRecord)
         assert len(asked) == limits.DHT_AGREE
-        assert alice.hear(asked[0].to, Found(asked[0].message.id, False, bytes(8), (raw,))) == []
+        assert sends(alice.hear(asked[0].to, Found(asked[0].message.id, False, bytes(8), (raw,))), FindRecord) == []
         effects = alice.hear(asked[1].to, Found(asked[1].message.id, False, bytes(8), second))
         if not second:
             more = sends(effects, FindRecord)
             effects = alice.hear(more[0].to, Found(more[0].message.id, False, bytes(8), (raw,)))
-        assert [(found.record, found.asked) for found in emitted(effects)] == [(record(BOB), event)]
+        found = [one for one in emitted(effects) if isinstance(one, events.RecordFound)]
+        assert [(one.record, one.asked) for one in found] == [(record(BOB), event)]
+
+
+def test_a_record_of_another_is_told_of_once_it_is_proven_and_our_own_never(alice: Driven):
+    raw = sealed(record(BOB), BOB)
+    stored = alice.hear(BOBS, Store(4, True, alice.token(), raw))
+    assert emitted(stored) == [events.Heard(record(BOB), raw)]
+    assert emitted(alice.hear(BOBS, Store(5, True, alice.token(), raw))) == []
+    for frame in (sealed(record(ALICE)), sealed(pointer(BOB), BOB)):
+        told = emitted(alice.hear(BOBS, Store(6, True, alice.token(), frame)))
+        assert [event for event in told if isinstance(event, events.Heard)] == []
+    liar = forged(record(MALLORY), MALLORY, BOB)
+    assert fault_of(alice.hear, BOBS, Store(8, True, alice.token(), liar)) == "bad-signature"
+    assert emitted(alice.hear(BOBS, Ping(9, True))) == []
+
+
+def test_a_record_that_is_read_on_the_way_is_told_of_too(alice: Driven):
+    alice.met()
+    raw = sealed(record(MALLORY), MALLORY)
+    (asked,) = sends(alice.command(commands.SearchRecord(1, MALLORY.node, "analyst")), FindRecord)
+    effects = alice.hear(BOBS, Found(asked.message.id, False, bytes(8), (raw,)))
+    assert events.Heard(record(MALLORY), raw) in emitted(effects)
+
+
+def test_what_ends_while_it_is_searched_for_is_not_found(alice: Driven):
+    """One holder answers in time, the other stays silent until the record's time is over."""
+    peers = [Contact(bytes([number]) * 32, "127.0.0.1", 4001) for number in (7, 8)]
+    for peer in peers:
+        alice.met(peer)
+    raw = sealed(record(BOB, issued=int(NOW.wall) - 60 - limits.CLOCK_SKEW_S + 1, ttl=60), BOB)
+    alice.run(0.95)
+    asked = sends(alice.command(commands.SearchRecord(1, BOB.node, "analyst")), FindRecord)
+    alice.hear(asked[0].to, Found(asked[0].message.id, False, bytes(8), (raw,)))
+    told = [event for _, effect in alice.run(15) for event in emitted([effect])]
+    assert [one.record for one in told if isinstance(one, events.RecordFound)] == [None]
+
+
+def test_what_is_alive_here_leaves_out_what_is_past_its_time(alice: Driven):
+    raws = [sealed(record(BOB, agent=f"agent-{ttl}", ttl=ttl), BOB) for ttl in (60, 600)]
+    for raw in raws:
+        alice.answer(Store(2, True, alice.token(), raw))
+    assert [item.raw for item in alice.machine.alive(later(59.9))] == raws
+    assert [item.raw for item in alice.machine.alive(later(60))] == raws[1:]

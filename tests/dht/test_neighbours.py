@@ -11,7 +11,7 @@ from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import CardGiven, CardWanted, Digest, Records, Store, Want
 from tests.dht.frames import forged, sealed
 from tests.dht.mesh import Mesh, card
-from tests.dht.test_machine import Driven, emitted
+from tests.dht.test_machine import Driven, emitted, sends
 from tests.wire.samples import BOB, fault_of, record
 
 B = BOB.node
@@ -47,7 +47,7 @@ def test_what_a_neighbour_has_and_we_lack_is_wanted_and_kept(alice: Driven):
     raws = [of_bob("one"), of_bob("two")]
     effects = alice.hear(B, digest(*raws))
     assert effects == [Send(B, Want(tuple(item_of(raw).slot for raw in raws)))]
-    assert alice.hear(B, Records(tuple(raws))) == []
+    assert sends(alice.hear(B, Records(tuple(raws))), Want) == []
     assert {one.raw for one in alice.machine.held} == set(raws)
 
 
@@ -71,7 +71,7 @@ def test_the_rest_is_wanted_again_until_a_neighbour_brings_nothing_new(alice: Dr
     raws = [of_bob("one"), of_bob("two"), of_bob("three")]
     alice.hear(B, digest(*raws))
     effects = alice.hear(B, Records((raws[1],)))
-    assert effects == [Send(B, Want((item_of(raws[0]).slot, item_of(raws[2]).slot)))]
+    assert sends(effects, Want) == [Send(B, Want((item_of(raws[0]).slot, item_of(raws[2]).slot)))]
     assert alice.hear(B, Records(())) == []
 
 
@@ -162,7 +162,8 @@ def test_a_card_is_asked_of_its_node_once_and_kept(alice: Driven):
     assert effects[0] == Send(B, CardWanted(STATS_HASH))
     assert [effect for effect in alice.command(commands.FetchCard(2, B, STATS_HASH)) if isinstance(effect, Send)] == []
     effects = alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))
-    assert emitted(effects) == [events.CardFound(1, STATS), events.CardFound(2, STATS)]
+    heard = events.CardHeard(STATS_HASH, STATS_BYTES)
+    assert emitted(effects) == [heard, events.CardFound(1, STATS), events.CardFound(2, STATS)]
     assert emitted(alice.command(commands.FetchCard(3, B, STATS_HASH))) == [events.CardFound(3, STATS)]
 
 
@@ -176,7 +177,8 @@ def test_a_card_is_asked_of_its_node_once_and_kept(alice: Driven):
 def test_a_card_that_is_not_what_was_asked_for_is_refused_and_the_true_one_still_counts(alice, given, code: str):
     alice.command(commands.FetchCard(1, B, STATS_HASH))
     assert fault_of(alice.hear, B, given) == code
-    assert emitted(alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))) == [events.CardFound(1, STATS)]
+    heard = events.CardHeard(STATS_HASH, STATS_BYTES)
+    assert emitted(alice.hear(B, CardGiven(STATS_HASH, STATS_BYTES))) == [heard, events.CardFound(1, STATS)]
 
 
 def test_bytes_that_are_no_card_are_refused_whatever_their_hash(alice: Driven):

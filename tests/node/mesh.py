@@ -63,6 +63,11 @@ class Mesh:
         allowed = tuple(self.key(other).node for other in others)
         self._configs[name] = replace(self._configs[name], allow=allowed)
 
+    def change(self, name: str, **settings: Any) -> Config:
+        """Other values of its settings, from the next start."""
+        self._configs[name] = replace(self._configs[name], **settings)
+        return self._configs[name]
+
     def key(self, name: str) -> NodeKey:
         return NodeKey(self._configs[name].home.read_key())
 
@@ -81,6 +86,6 @@ class Mesh:
         return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)
 
     def _links(self, config: Config) -> MemoryLinks:
-        hello = Hello(VERSION, ids.network_id(MESH), 1)
+        hello = Hello(VERSION, ids.network_id(MESH), 0)  # the node's boot id is drawn later
         node = NodeKey(config.home.read_key()).node
         return MemoryLinks(self.hub, node, hello, random.Random(1), link_address(config.dht_host, config.dht_port))

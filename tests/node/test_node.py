@@ -192,13 +192,27 @@ async def test_a_goal_cancelled_at_any_point_before_its_team_stands_stays_cancel
     assert asker.teams._launches == {}
 
 
-async def test_a_node_alone_is_told_to_find_others_and_nothing_of_firewalls(mesh: Mesh) -> None:
+async def test_a_node_alone_without_seeds_is_healthy_and_is_told_how_to_join_others(mesh: Mesh) -> None:
     mesh.make("alone")
     await up(mesh, "alone")
     told, _ = await say(mesh.nodes["alone"], "doctor")
+    assert [check for check in told["checks"] if not check["ok"]] == []
+    assert ["ioa-p2p id" in check["detail"] for check in told["checks"] if check["name"] == "seeds"] == [True]
+    status, _ = await say(mesh.nodes["alone"], "status")
+    assert ["no seed is known" in note for note in status["notes"]] == [True]
+
+
+async def test_a_node_whose_seeds_are_silent_is_told_so_once_and_nothing_of_firewalls(mesh: Mesh) -> None:
+    mesh.make("gone")
+    mesh.make("alone", seeds=("gone",))
+    node = await mesh.start("alone")
+    async with asyncio.timeout(WAIT_S):
+        while not node.access.seeds.known:
+            await asyncio.sleep(0)
+    told, _ = await say(node, "doctor")
     wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
-    assert set(wrong) == {"peers", "seeds"}
-    assert all("add a seed" in hint for hint in wrong.values())
+    assert set(wrong) - {"ready"} == {"seeds"}
+    assert "seeds list" in wrong["seeds"]
 
 
 def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() -> None:
@@ -208,18 +222,22 @@ def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() 
     assert dialable("::", ()) == "::"
 
 
-async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mesh.make("first")
     mesh.make("second", seeds=("first",))
     await up(mesh, "first", "second")
-    mesh.nodes["second"].reachable = False
+    monkeypatch.setattr(Node, "reachable", False)
     told, _ = await say(mesh.nodes["second"], "doctor")
     assert [check["name"] for check in told["checks"] if not check["ok"]] == []
 
 
-async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
+async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await three(mesh)
-    mesh.nodes["left"].reachable = False
+    monkeypatch.setattr(Node, "reachable", False)
     told, _ = await say(mesh.nodes["left"], "doctor")
     assert [check["name"] for check in told["checks"] if "firewall" in check["hint"]] == ["reachable"]
 

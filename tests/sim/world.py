@@ -111,6 +111,12 @@ class World:
         host.machine = host.make(address, lambda space: list(disk.scan(space)), dice, self.now(host))
         self._carry_out(host, host.machine.start(self.now(host)))
 
+    def move(self, address: Address, to: Address) -> None:
+        """The running machine is at another address from now on; what is under way to the old one is lost."""
+        host = self.hosts[to] = self.hosts.pop(address)
+        host.address = to
+        self._note("move", address, to)
+
     def freeze(self, address: Address) -> None:
         """Stop its process, not its clocks or its mail (SIGSTOP, suspend), until `thaw`."""
         self.hosts[address].frozen = True
@@ -223,8 +229,8 @@ class World:
 
     def deliver(self, source: Address, target: Address, message: Any) -> None:
         """Hand `message` to `target` now; also the door for forged mail."""
-        host = self.hosts[target]
-        if host.machine is None or (source, target) in self._cuts:
+        host = self.hosts.get(target)
+        if host is None or host.machine is None or (source, target) in self._cuts:
             return
         if host.frozen:
             host.held.append(lambda: self.deliver(source, target, message))

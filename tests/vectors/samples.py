@@ -3,7 +3,7 @@
 from typing import Any
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, team
+from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, seeds, team
 from ioa_p2p.wire.frames import Kind
 from tests.wire.samples import ALICE, BOB, NETWORK, card, pointer, record
 
@@ -46,6 +46,10 @@ HELLO = link.Hello(
     endpoint="127.0.0.1:4001",
 )
 
+SEED_LIST = seeds.SeedList(
+    ALICE.node, 7, WALL, WALL + 90 * 86_400, (f"{ids.node_text(BOB.node)}@seed.example.org:4701",)
+)
+
 SIGNED: dict[str, tuple[Kind, Any]] = {
     "a record": (Kind.RECORD, record()),
     "a record that says gone": (Kind.RECORD, record(gone=True, ttl=limits.TTL_S_DEFAULT + limits.GONE_EXTRA_TTL_S)),
@@ -59,6 +63,7 @@ SIGNED: dict[str, tuple[Kind, Any]] = {
     "a term's first entry": (Kind.DECISION, FIRST),
     "an invitation accepted": (Kind.INVITE, INVITE),
     "a bid": (Kind.BID, BID),
+    "a seed list": (Kind.SEEDS, SEED_LIST),
 }
 
 UNSIGNED: tuple[Any, ...] = (
@@ -72,7 +77,14 @@ UNSIGNED: tuple[Any, ...] = (
     dht.FindRecord(3, False, PLACE),
     dht.FindPointers(4, False, PLACE, CURSOR, bytes(range(64))),
     dht.Found(
-        2, False, TOKEN, (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),), (CONTACT, CONTACT_V6), CURSOR, True
+        2,
+        False,
+        TOKEN,
+        (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),),
+        (CONTACT, CONTACT_V6),
+        CURSOR,
+        True,
+        HASH[:4],
     ),
     dht.Store(5, False, TOKEN, envelope.seal(ALICE, NETWORK, Kind.RECORD, record())),
     dht.Stored(5, False, dht.Verdict.KEPT),

@@ -5,6 +5,7 @@ FAKE_NODE=ready | alone (never ready) | lame (an agent failed) | broken (cannot 
 
 import asyncio
 import contextlib
+import logging
 import os
 import sys
 import types
@@ -15,6 +16,7 @@ class Node:
     def __init__(self, config: Any) -> None:
         self._config = config
         self._stopped = asyncio.Event()
+        self.seed = f"{'a' * 52}@{config.dht_host}:{config.dht_port}"
         self._open = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> "Node":
@@ -26,7 +28,7 @@ class Node:
         if os.environ["FAKE_NODE"] == "silent":
             await asyncio.Event().wait()
         self._open.enter_context(self._config.home.lock())
-        handlers = {"status": self.status, "stop": self.stop}
+        handlers = {"status": self.status, "stop": self.stop, "id": self.id}
         await self._open.enter_async_context(ControlServer(self._config.home.socket, handlers))
         return self
 
@@ -41,6 +43,12 @@ class Node:
         ready = os.environ["FAKE_NODE"] in ("ready", "lame")
         failed = {"agents_failed": {"meter": "no such file"}} if os.environ["FAKE_NODE"] == "lame" else {}
         return {"ready": ready, "pid": os.getpid(), "dht_port": self._config.dht_port, **failed}
+
+    async def id(self, *_: Any) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+    def reload(self, config: Any) -> None:
+        logging.getLogger("ioa_p2p.node").info("allows %d", len(config.allow))
 
     async def stop(self, *_: Any) -> dict[str, Any]:
         self._stopped.set()
