@@ -116,7 +116,9 @@ class Here:
     def own(self) -> Iterable[Known]:
         return ()
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[Known]:
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[Known]:
         return self.market.known_here[:limit]
 
     def card(self, card_hash: bytes) -> Card | None:
