@@ -8,12 +8,13 @@ where a pointer really came from, have sampled before; this is for the honest mi
 
 import random
 
-from ioa_p2p.dht import ranking, space
+from ioa_p2p.dht import space
 from ioa_p2p.dht.sample import Sample
 from ioa_p2p.dht.store import Item
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import unpack_endpoint
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.sketch import dot_products
 
 Agent = tuple[bytes, str]
 
@@ -54,7 +55,7 @@ class Harvest:
         sketch = item.body.sketch if isinstance(item.body, Pointer) else b""
         if len(self._sketch) != limits.SKETCH_BYTES or len(sketch) != limits.SKETCH_BYTES:
             return -limits.SKETCH_PRODUCT_MAX
-        return ranking.dot_products(self._sketch, [sketch])[0]
+        return dot_products(self._sketch, [sketch])[0]
 
     def _nearest(self) -> list[Agent]:
         return sorted(self._nearness, key=self._nearness.__getitem__, reverse=True)

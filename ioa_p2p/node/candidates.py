@@ -6,14 +6,13 @@ A pointer holds no text. What is known is how near its sketch is to the query's,
 found under; a rare word tells more than a common one. Holders may leave agents out, but cannot make any up.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import mul
 
 from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.sketch import cosine
 
 Agent = tuple[bytes, str]
 
@@ -37,7 +36,7 @@ class Candidates:
     """sketch: the query's, or empty. filters: index keys that every hit should be under."""
 
     def __init__(self, sketch: bytes = b"", filters: Iterable[str] = ()) -> None:
-        self._sketch = _signed(sketch)
+        self._sketch = sketch
         self._filters = frozenset(filters)
         self._found: dict[Agent, Candidate] = {}
         self._searched: set[str] = set()
@@ -64,14 +63,14 @@ class Candidates:
     def _new(self, agent: Agent, pointer: Pointer) -> Candidate | None:
         if len(self._found) >= limits.FIND_CANDIDATES_MAX:
             return None
-        near = cosine(self._sketch, _signed(pointer.sketch))
+        near = cosine(self._sketch, pointer.sketch)
         return self._found.setdefault(agent, Candidate(*agent, pointer.seq, pointer.endpoint, near))
 
     def _refresh(self, known: Candidate, pointer: Pointer) -> None:
         """The newest pointer knows best where its node is, and what the agent is about."""
         if pointer.seq > known.seq:
             known.seq, known.endpoint = pointer.seq, pointer.endpoint
-            known.near = cosine(self._sketch, _signed(pointer.sketch))
+            known.near = cosine(self._sketch, pointer.sketch)
 
     def _score(self, candidate: Candidate, total: float) -> float:
         words = sum(map(self._weight, candidate.keys)) / total
@@ -82,15 +81,3 @@ class Candidates:
         """How much it tells to be found under this key; of a cell the sketch tells it better."""
         kind, _, word = key.partition(":")
         return lexicon().weight(word) if kind == "word" else 0.0
-
-
-def cosine(a: memoryview, b: memoryview) -> float:
-    """Of two sketches; 0 if there is none of either."""
-    if len(a) != len(b) or not a:
-        return 0.0
-    sizes = math.sqrt(sum(map(mul, a, a)) * sum(map(mul, b, b)))
-    return sum(map(mul, a, b)) / sizes if sizes else 0.0
-
-
-def _signed(sketch: bytes) -> memoryview:
-    return memoryview(sketch).cast("b")

@@ -41,9 +41,7 @@ def test_rare_words_tell_more_than_common_ones_and_unknown_ones_most() -> None:
     assert server < weather < unknown
 
 
-@pytest.mark.parametrize(
-    "forms", ["rent renting rented renter", "plan planning planned", "sell selling"]
-)
+@pytest.mark.parametrize("forms", ["rent renting rented renter", "plan planning planned", "sell selling"])
 def test_forms_of_a_word_share_a_root(forms: str) -> None:
     assert len({root(form) for form in forms.split()}) == 1
 
