@@ -31,7 +31,7 @@ from ioa_p2p.wire.sketch import NUMBERS
 if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
-CELLS = 128
+CELLS = 64
 COMMON = 0.5  # how much of the mean is taken off: docs/search.md, "Encoder"
 ROUNDS = 50
 SEED = 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
 FILE = "codebook.npz"
-BLAKE2B = "6aa050375154550a4693200d4bb59116e06913dcbd70ffb0bafe10632df04acd"
+BLAKE2B = "4f1ececa7430b484749fa37dcc66e2e3614f0930f779ce7f9bff6c0dbe7d10ce"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
