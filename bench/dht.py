@@ -59,7 +59,7 @@ SMALL = Size((30,), 10, 40, 10, 30)
 BARS = {
     "put_ratio": 0.9,
     "get_ratio": 1.5,
-    "silent_get_p95_s": 0.5,
+    "silent_get_p95_s": 0.3,
     "silent_put_p95_s": 1.5,
 }
 SUCCESS_BAR = 0.99

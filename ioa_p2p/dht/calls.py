@@ -4,7 +4,8 @@
                                         ├─ no answer after ~200 ms ──> asker.slow   (the peer is a suspect)
                                         └─ none after 2 s ──────────> asker.lost    (the peer missed)
 
-Patience follows the round trips seen, as TCP's retransmission timer does (RFC 6298): mean + 4 x deviation.
+Patience follows the round trips seen, as TCP's retransmission timer does (RFC 6298): mean + 4 x deviation. The silent
+are left alone for twice as long each time; nobody is blamed for silence while nobody at all answers.
 """
 
 import random
@@ -45,35 +46,46 @@ class Call:
 
 
 class Suspects:
-    """Peers that were slow of late, whether or not they are in the table; bounded, oldest forgotten first."""
+    """Peers that were slow of late, whether or not they are in the table; bounded, oldest forgotten first. Each time
+    that one is slow again when its time is over, the next lasts twice as long, until it answers."""
 
     def __init__(self) -> None:
         self._until_s: OrderedDict[bytes, float] = OrderedDict()
+        self._last_s: dict[bytes, float] = {}
 
-    def add(self, key: bytes, boot_s: float) -> None:
+    def add(self, key: bytes, boot_s: float, *, blamed: bool = True) -> None:
+        """blamed: others answered meanwhile, so it is not our own network that is out."""
+        if self.has(key, boot_s):
+            return
+        least, most = limits.DHT_SUSPECT_S
+        last_s = self._last_s.get(key, 0.0)
+        self._last_s[key] = min(most, max(least, 2 * last_s if blamed else last_s))
         self._until_s.pop(key, None)
-        self._until_s[key] = boot_s + limits.DHT_SUSPECT_S
+        self._until_s[key] = boot_s + self._last_s[key]
         if len(self._until_s) > limits.DHT_SUSPECTS_MAX:
-            self._until_s.popitem(last=False)
+            self.clear(next(iter(self._until_s)))
 
     def clear(self, key: bytes) -> None:
         self._until_s.pop(key, None)
+        self._last_s.pop(key, None)
 
     def clear_all(self) -> None:
         self._until_s.clear()
+        self._last_s.clear()
 
     def has(self, key: bytes, boot_s: float) -> bool:
         return self._until_s.get(key, 0.0) > boot_s
 
 
 class Calls:
-    """out: where Sends go. on_missed: told who left a request unanswered.
+    """out: where Sends go. on_missed(contact, blamed): told who left a request unanswered; not to be blamed if nobody
+    answered since, for then we may be off the air ourselves.
 
     `client` is what our requests say of us; `contacted` says whom we wrote to, and when.
     """
 
     def __init__(
-        self, rng: random.Random, out: list[Effect], agenda: Agenda, on_missed: Callable[[Contact], None]
+        self, rng: random.Random, out: list[Effect], agenda: Agenda, on_missed: Callable[[Contact, bool], None]
     ) -> None:
         self.client = True
         self.suspects = Suspects()
@@ -85,6 +97,7 @@ class Calls:
         self._calls: dict[int, Call] = {}
         self._mean_s: float | None = None
         self._deviation_s = 0.0
+        self._heard_s = float("-inf")
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -121,6 +134,7 @@ class Calls:
     def heard(self, now: Now, call: Call) -> None:
         """The call was answered: learn from its round trip."""
         self.suspects.clear(call.to.key)
+        self._heard_s = now.boot
         trip_s = now.boot - call.sent_s
         if self._mean_s is None:
             self._mean_s, self._deviation_s = trip_s, trip_s / 2
@@ -142,11 +156,11 @@ class Calls:
         if not call.slow:
             call.slow = True
             self._agenda.at(max(call.sent_s + limits.DHT_CALL_S, now.boot), partial(self._due, call))
-            self.suspects.add(call.to.key, now.boot)
+            self.suspects.add(call.to.key, now.boot, blamed=self._heard_s >= call.sent_s)
             call.asker.slow(now, call)
             return
         del self._calls[call.id]
-        self._on_missed(call.to)
+        self._on_missed(call.to, self._heard_s >= call.sent_s)
         call.asker.lost(now, call)
 
     def _note_contact(self, now: Now, key: bytes) -> None:

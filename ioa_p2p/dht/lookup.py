@@ -8,7 +8,7 @@
 All paths start with all that our own table knows, the pool, and claim from it, nearest first, one node one path. Done
 when no path has anybody left to ask, or after `calls_max` requests; a path led astray gets at most twice its share of
 them. A slow peer's late answer still counts. A search that is done in vain may `widen` it: finished paths then claim
-what is left of the pool, for liars near the target may have filled all their windows.
+what is left of a larger pool, for liars near the target may have filled all their windows.
 """
 
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ _distance = attrgetter("distance")
 
 
 class Lookup:
-    """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. It sends nothing and knows no
-    time."""
+    """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. calls: requests made, under_way:
+    waited for. met_slow: somebody let us wait. It sends nothing and knows no time."""
 
     def __init__(
         self,
@@ -38,10 +38,12 @@ class Lookup:
     ) -> None:
         self.target = target
         self.radius = radius
+        self.calls = 0
+        self.under_way = 0
+        self.met_slow = False
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
         self._pool: list[Contact] = []
-        self._widened = False
         self._suspects: set[bytes] = set()
         self._k = k
         self._alpha = max(1, alpha // paths)
@@ -49,29 +51,19 @@ class Lookup:
         self._path_calls_max = min(calls_max, -(-2 * calls_max // paths))
 
     @property
-    def calls(self) -> int:
-        """Requests made."""
-        return sum(path.calls for path in self._paths)
-
-    @property
-    def under_way(self) -> int:
-        """Requests that are waited for."""
-        return sum(path.under_way for path in self._paths)
-
-    @property
     def paths_under_way(self) -> set[int]:
         return {path.number for path in self._paths if path.under_way}
 
     def start(self, contacts: Iterable[Contact]) -> None:
         """What our own table knows, or somebody we chose to trust."""
-        self._pool = list(contacts)
-        for contact in self._pool:
-            for path in self._paths:
-                path.learn(contact)
+        known = {contact.key: contact for contact in contacts}
+        order = sorted((space.position(key) ^ self.target, key) for key in known)
+        for path in self._paths:
+            path.begin(known, order)
 
-    def widen(self) -> None:
+    def widen(self, pool: Iterable[Contact]) -> None:
         """Ask all of the pool too."""
-        self._widened = True
+        self._pool = list(pool)
 
     def suspect(self, key: bytes) -> None:
         """Keep it back: it is asked only if all else has failed."""
@@ -86,21 +78,21 @@ class Lookup:
         """Whether it is where holders should be, give or take."""
         return not self.radius or space.position(contact.key) ^ self.target <= 2 * self.radius
 
-    def learn(self, path: int, contact: Contact) -> None:
-        """Somebody asked on `path` named it."""
-        self._paths[path].learn(contact)
-
-    def wants(self, path: int, key: bytes) -> bool:
-        """Whether a contact of this node would be news there."""
-        return self._paths[path].wants(key)
+    def path(self, number: int) -> Path:
+        """To learn what somebody asked on it named."""
+        return self._paths[number]
 
     def next(self) -> Contact | None:
         """The peer to ask now, which is then claimed; None if enough are under way or none is left."""
         if self.calls >= self._calls_max:
             return None
-        for path in sorted(self._paths, key=_calls):
-            if path.under_way < self._alpha and (contact := self._next_on(path)) is not None:
+        free = [path for path in self._paths if path.under_way < self._alpha]
+        free.sort(key=_calls)
+        for path in free:
+            if (contact := self._next_on(path)) is not None:
                 path.claim(contact)
+                self.calls += 1
+                self.under_way += 1
                 return contact
         return None
 
@@ -108,6 +100,7 @@ class Lookup:
         self._leave(contact, State.ANSWERED)
 
     def slow(self, contact: Contact) -> None:
+        self.met_slow = True
         self._leave(contact, State.SLOW)
 
     def lost(self, contact: Contact) -> None:
@@ -123,10 +116,15 @@ class Lookup:
     def closest(self) -> list[Contact]:
         """Who answered, nearest first: the k nearest; in a crowded region all, up to `limits.DHT_REGION_MAX`."""
         found, count = self._nearest(), self._k
-        if len(found) >= self._k and 2 * found[self._k - 1].distance < self.radius:
+        if self.crowded:
             inside = sum(claim.distance <= self.radius for claim in found)
             count = min(inside, limits.DHT_REGION_MAX)
         return [claim.contact for claim in found[:count]]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the k nearest are within half of the distance where they should be."""
+        return self.reach is not None and 2 * self.reach < self.radius
 
     @property
     def reach(self) -> int | None:
@@ -140,9 +138,10 @@ class Lookup:
     def _next_on(self, path: Path) -> Contact | None:
         if path.calls >= self._path_calls_max:
             return None
-        contact = path.next(self._suspects)
-        if contact is None and self._widened:
-            contact = next((one for one in self._pool if self._claims.get(one.key) is None), None)
+        contact = None if path.idle else path.next(self._suspects)
+        path.idle = contact is None
+        if contact is None:
+            contact = next((one for one in self._pool if one.key not in self._claims.by_key), None)
         if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
             contact = path.next(set())
         return contact
@@ -156,4 +155,8 @@ class Lookup:
             return
         if claim.state is State.ASKED:
             self._paths[claim.path].under_way -= 1
+            self.under_way -= 1
         claim.state = state
+        if state is not State.ANSWERED:
+            for path in self._paths:
+                path.idle = False

@@ -40,22 +40,19 @@ class Claims:
     """Who was asked on any path. At most `limits.DHT_SUBNET_TABLE_MAX` nodes of one subnet are, in one lookup."""
 
     def __init__(self) -> None:
-        self._claims: dict[bytes, Claim] = {}
+        self.by_key: dict[bytes, Claim] = {}
         self._subnets: Counter[bytes] = Counter()
 
     def __iter__(self) -> Iterator[Claim]:
-        return iter(self._claims.values())
-
-    def get(self, key: bytes) -> Claim | None:
-        return self._claims.get(key)
+        return iter(self.by_key.values())
 
     def of(self, contact: Contact) -> Claim | None:
         """The claim on this node, if it was at this very endpoint."""
-        claim = self._claims.get(contact.key)
+        claim = self.by_key.get(contact.key)
         return claim if claim is not None and claim.contact == contact else None
 
     def add(self, claim: Claim) -> None:
-        self._claims[claim.contact.key] = claim
+        self.by_key[claim.contact.key] = claim
         subnet = space.subnet(claim.contact.host)
         if subnet is not None:
             self._subnets[subnet] += 1
@@ -67,12 +64,16 @@ class Claims:
 
 
 class Path:
-    """number: which of the lookup's paths. radius: the distance within which k nodes should be, see `region`."""
+    """number: which of the lookup's paths. radius: the distance within which k nodes should be, see `region`.
+
+    idle: `next` found nobody, and will not before something is learned or somebody asked turns out slow or lost.
+    """
 
     def __init__(self, number: int, target: int, claims: Claims, k: int, radius: int) -> None:
         self.number = number
         self.calls = 0
         self.under_way = 0
+        self.idle = False
         self._target = target
         self._claims = claims
         self._k = k
@@ -80,21 +81,28 @@ class Path:
         self._known: dict[bytes, Contact] = {}
         self._order: list[tuple[int, bytes]] = []
 
+    def begin(self, known: dict[bytes, Contact], order: list[tuple[int, bytes]]) -> None:
+        """Know these, by key and nearest first, before anything is learned."""
+        self._known, self._order = known.copy(), order.copy()
+
     def learn(self, contact: Contact) -> None:
         """Hear of a node. Heard of at another endpoint, it counts only if it was lost at the first one."""
-        if contact.key not in self._known:
-            insort(self._order, (space.position(contact.key) ^ self._target, contact.key))
-            self._known[contact.key] = contact
+        key = contact.key
+        if key not in self._known:
+            insort(self._order, (space.position(key) ^ self._target, key))
+            self._known[key] = contact
+            self.idle = False
             if len(self._order) > limits.DHT_SHORTLIST:
                 del self._known[self._order.pop()[1]]
-        elif self.wants(contact.key):
-            self._known[contact.key] = contact
+        elif self.wants(key):
+            self._known[key] = contact
+            self.idle = False
 
     def wants(self, key: bytes) -> bool:
         """Whether a contact of this node would be news."""
         if key not in self._known:
             return True
-        claim = self._claims.get(key)
+        claim = self._claims.by_key.get(key)
         return claim is not None and claim.state is State.LOST
 
     def next(self, suspects: set[bytes]) -> Contact | None:
@@ -103,12 +111,12 @@ class Path:
         Those are the k nearest that may still answer. Are these crowded into half of where they should be, somebody
         made ids to push others out: then all within `radius`, which honest nodes still share.
         """
-        counted, reach = 0, 0
+        counted, reach, claims = 0, 0, self._claims.by_key
         for distance, key in self._order:
             if counted >= self._k and distance > reach:
                 return None
-            claim = self._claims.get(key)
-            if claim is not None and claim.state in _HOPEFUL:
+            claim = claims.get(key)
+            if claim is not None and (claim.state is State.ANSWERED or claim.state is State.ASKED):
                 counted += 1
                 if counted == self._k and 2 * distance < self._radius:
                     reach = self._radius
@@ -125,6 +133,3 @@ class Path:
         self._claims.add(Claim(space.position(contact.key) ^ self._target, contact, self.number))
         self.calls += 1
         self.under_way += 1
-
-
-_HOPEFUL = (State.ASKED, State.ANSWERED)

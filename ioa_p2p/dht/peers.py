@@ -54,10 +54,11 @@ class Peers:
         self._callers[contact.key] = contact
         if len(self._callers) > limits.CALLERS_MAX:
             self._callers.popitem(last=False)
-        entry = self.table.get(space.position(contact.key))
-        if entry is None:
-            self.heard_of(now, contact)
-        elif entry.contact != contact:
+        place = space.position(contact.key)
+        entry = self.table.get(place)
+        if entry is None and self.table.has_room_for(place):
+            self._try(now, contact)  # a suspect too: it is back
+        elif entry is not None and entry.contact != contact:
             self._try(now, contact)
 
     def announce(self, now: Now) -> None:
@@ -90,10 +91,10 @@ class Peers:
         elif self.table.enter(contact, now.boot):
             self._on_entered(now, contact)
 
-    def missed(self, contact: Contact) -> None:
+    def missed(self, contact: Contact, blamed: bool) -> None:
         entry = self.table.get(space.position(contact.key))
         if entry is not None and entry.contact == contact:
-            self.table.missed(entry.long_id)
+            self.table.missed(entry.long_id, blamed=blamed)
 
     def refresh_one(self, now: Now) -> None:
         """Ask whoever was not heard the longest whether it is still there."""

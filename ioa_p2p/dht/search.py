@@ -17,6 +17,7 @@ from ioa_p2p.dht import space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Call, Calls
 from ioa_p2p.dht.lookup import Lookup
+from ioa_p2p.dht.path import Path
 from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.records import Gate
 from ioa_p2p.dht.region import Density
@@ -43,18 +44,25 @@ class Means:
 class Search:
     """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once.
 
-    paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment.
+    paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment. k: how many; fewer
+    than there are holders for a brief read.
     """
 
     request: type[FindNode] | type[FindRecord] | type[FindPointers] = FindNode
 
     def __init__(
-        self, means: Means, key: bytes, done: Callable[[Now, Any], None], paths: int = limits.DHT_PATHS_WRITE
+        self,
+        means: Means,
+        key: bytes,
+        done: Callable[[Now, Any], None],
+        paths: int = limits.DHT_PATHS_WRITE,
+        k: int = limits.DHT_K,
     ) -> None:
         self.key = key
-        self.lookup = Lookup(space.at(key), paths, means.density.radius)
+        self.lookup = Lookup(space.at(key), paths, means.density.radius if k == limits.DHT_K else 0, k)
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
+        self._k = k
         self._means = means
         self._done = done
         self._fields: tuple[bytes, ...] = (key,)
@@ -83,7 +91,7 @@ class Search:
         self._take(now, call, answer)
         path = self.lookup.path_of(call.to)
         if path is not None and not self._enough():
-            self._learn_from(now, path, call.to, answer)
+            self._learn_from(now, self.lookup.path(path), call.to, answer)
         self._step(now)
 
     def slow(self, now: Now, call: Call) -> None:
@@ -108,8 +116,8 @@ class Search:
         return False
 
     def _in_vain(self) -> bool:
-        """Whether a lookup that is done should be widened."""
-        return False
+        """Whether a lookup that is done should be widened: a crowd near the key may have kept it to itself."""
+        return self.lookup.crowded
 
     def _busy(self) -> bool:
         """Whether it must go on after the lookup is done."""
@@ -121,16 +129,21 @@ class Search:
         if not self.finished and self._enough():
             self._finish(now)
         if not self.finished and self.lookup.done and self._in_vain():
-            self.lookup.widen()
+            self._widen()
         while not self.finished and not self._hold_back() and (contact := self.lookup.next()) is not None:
             self._means.calls.ask(now, contact, self.request, Found, self, None, *self._fields)
         if not self.finished and self.lookup.done and not self._busy():
             self._finish(now)
 
+    def _widen(self) -> None:
+        """A crowd may fill one bucket of our table, so that it takes more than k entries to get past it."""
+        count = 2 * limits.DHT_K if self.lookup.crowded else limits.DHT_K
+        self.lookup.widen(entry.contact for entry in self._means.peers.table.closest(self.lookup.target, count))
+
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
-            if self.lookup.done:
+            if self.lookup.done and self._k == limits.DHT_K:
                 self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)
 
@@ -138,12 +151,12 @@ class Search:
         if self._means.calls.suspects.has(contact.key, now.boot):
             self.lookup.suspect(contact.key)
 
-    def _learn_from(self, now: Now, path: int, source: Contact, answer: Found) -> None:
+    def _learn_from(self, now: Now, path: Path, source: Contact, answer: Found) -> None:
         """The answer's contacts that are news on its path, at most three of one subnet: a liar cannot fill the
         shortlist from one network."""
         subnets: Counter[bytes] = Counter()
         for packed in answer.contacts:
-            if not self.lookup.wants(path, packed[: limits.NODE_ID_BYTES]):
+            if not path.wants(packed[: limits.NODE_ID_BYTES]):
                 continue
             try:
                 contact = unpack_contact(packed)
@@ -155,7 +168,7 @@ class Search:
                 subnets[subnet] += 1
             if self._means.peers.usable(contact, source) and subnets[subnet or b""] <= limits.DHT_SUBNET_TABLE_MAX:
                 self._suspect(now, contact)
-                self.lookup.learn(path, contact)
+                path.learn(contact)
                 self._means.peers.heard_of(now, contact)
 
     def _read(self, now: Now, raw: bytes) -> Item | None:
@@ -209,11 +222,11 @@ class RecordSearch(Search):
         return not self._thorough and len(self.agreeing) >= limits.DHT_AGREE
 
     def _in_vain(self) -> bool:
-        return self.item is None
+        return self.item is None or super()._in_vain()
 
     def _hold_back(self) -> bool:
-        """As long as nobody asked lacks it, those under way are likely to make it enough."""
-        hopeful = bool(self.agreeing) or not self.tokens
+        """As long as nobody asked lacks it or is slow, those under way are likely to make it enough."""
+        hopeful = (bool(self.agreeing) or not self.tokens) and not self.lookup.met_slow
         likely = len(self.agreeing | self.lookup.paths_under_way)
         return not self._thorough and hopeful and likely >= limits.DHT_AGREE
 

@@ -50,7 +50,9 @@ class Table:
         self._entries: dict[int, Entry] = {}
         self._subnets: Counter[bytes] = Counter()
         self._suspects: set[int] = set()
-        self._reach: int | None = None  # None: the table has changed
+        # Worked out when needed, forgotten when the table changes:
+        self._good: dict[int, list[int]] = {}  # places of the good entries, a list a bucket
+        self._reach: int | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -75,6 +77,7 @@ class Table:
             if known.misses:
                 known.misses = 0
                 self._suspects.discard(place)
+                self._changed(place)
             return False
         if known is not None:
             self._drop(known)
@@ -89,15 +92,16 @@ class Table:
         bucket = self._buckets.get(self._index(place))
         return bucket is None or len(bucket.nodes) < self._k or self._suspect_in(bucket) is not None
 
-    def missed(self, place: int) -> None:
-        """The peer left a request unanswered: kept out of answers, and dropped after three times or as soon as
-        a proven one waits for its place."""
+    def missed(self, place: int, *, blamed: bool = True) -> None:
+        """The peer left a request unanswered: kept out of answers, and, if it is to be blamed, dropped after three
+        times or as soon as a proven one waits for its place."""
         entry = self._entries.get(place)
         if entry is None:
             return
-        entry.misses += 1
+        entry.misses += blamed or not entry.misses
         self._suspects.add(place)
-        if entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes:
+        self._changed(place)
+        if blamed and (entry.misses >= limits.DHT_MISSES_MAX or self._bucket(place).replacement_nodes):
             self._drop(entry)
             self._promote(self._index(place))
 
@@ -112,7 +116,7 @@ class Table:
         """Up to `count` peers nearest to `target`, nearest first, none that missed."""
         found: list[Entry] = []
         for buckets in self._outward(target):
-            places: list[int] = [one.long_id for bucket in buckets for one in bucket.nodes.values() if not one.misses]
+            places = [place for bucket in buckets for place in self._good_in(bucket)]
             places.sort(key=target.__xor__)
             found += [self._entries[place] for place in places[: count - len(found)]]
             if len(found) == count:
@@ -147,7 +151,18 @@ class Table:
     def longest_unheard(self) -> Entry | None:
         return min(self, key=lambda entry: entry.heard_s, default=None)
 
-    def _outward(self, target: int) -> Iterator[list[Any]]:
+    def _good_in(self, bucket: int) -> list[int]:
+        places = self._good.get(bucket)
+        if places is None:
+            nodes = self._buckets[bucket].nodes.values()
+            places = self._good[bucket] = [entry.long_id for entry in nodes if not entry.misses]
+        return places
+
+    def _changed(self, place: int) -> None:
+        self._good.pop(self._index(place), None)
+        self._reach = None
+
+    def _outward(self, target: int) -> Iterator[list[int]]:
         """Groups of buckets, the entries of each group farther from `target` than those of the one before.
 
         All of the target's own bucket share more leading bits with it than any other entry; those nearer to us
@@ -155,10 +170,10 @@ class Table:
         """
         index = self._index(target)
         if index in self._buckets:
-            yield [self._buckets[index]]
-        yield [bucket for lower, bucket in self._buckets.items() if lower < index]
+            yield [index]
+        yield [bucket for bucket in self._buckets if bucket < index]
         for higher in sorted(bucket for bucket in self._buckets if bucket > index):
-            yield [self._buckets[higher]]
+            yield [higher]
 
     def _suspect_in(self, bucket: Any) -> Entry | None:
         """An entry that missed, if there is one."""
@@ -191,7 +206,7 @@ class Table:
         if not bucket.add_node(entry):
             return False
         self._entries[entry.long_id] = entry
-        self._reach = None
+        self._changed(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] += 1
         return True
@@ -207,7 +222,7 @@ class Table:
         bucket = self._bucket(entry.long_id)
         del bucket.nodes[entry.id]
         del self._entries[entry.long_id]
-        self._reach = None
+        self._changed(entry.long_id)
         self._suspects.discard(entry.long_id)
         if entry.subnet:
             self._subnets[entry.subnet] -= 1

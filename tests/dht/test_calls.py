@@ -14,6 +14,8 @@ from tests.dht.frames import NOW, later
 from tests.wire.samples import fault_of
 
 PEER = Contact(bytes(32), "127.0.0.1", 1)
+SILENT = Contact(b"silent" + bytes(26), "127.0.0.1", 2)
+KEY = PEER.key
 
 
 class Log:
@@ -35,9 +37,9 @@ class Log:
 class Bench:
     def __init__(self) -> None:
         self.out: list[Effect] = []
-        self.missed: list[Contact] = []
+        self.missed: list[tuple[Contact, bool]] = []
         self.agenda = Agenda("test")
-        self.calls = Calls(random.Random(1), self.out, self.agenda, self.missed.append)
+        self.calls = Calls(random.Random(1), self.out, self.agenda, lambda *missed: self.missed.append(missed))
         self.log = Log()
 
     def ping(self, now: Now = NOW, peer: Contact = PEER) -> int:
@@ -73,7 +75,7 @@ def test_silence_is_first_slow_then_a_miss(bench: Bench):
     assert bench.missed == []
     bench.agenda.run(later(limits.DHT_CALL_S + 0.01))
     assert bench.log.told == ["slow", "lost"]
-    assert bench.missed == [PEER]
+    assert bench.missed == [(PEER, False)]
     assert len(bench.calls) == 0
 
 
@@ -139,7 +141,44 @@ def test_suspicion_ends_by_itself_and_is_bounded(monkeypatch: pytest.MonkeyPatch
     for number in range(5):
         suspects.add(bytes([number]), 0.0)
     assert [suspects.has(bytes([number]), 1.0) for number in range(5)] == [False, False, True, True, True]
-    assert not suspects.has(bytes([4]), limits.DHT_SUSPECT_S + 1.0)
+    assert not suspects.has(bytes([4]), limits.DHT_SUSPECT_S[0] + 1.0)
+
+
+def test_who_is_silent_while_others_answer_is_to_blame(bench: Bench):
+    bench.calls.ask(NOW, SILENT, Ping, Pong, bench.log, None)
+    bench.answer(later(0.1), bench.ping())
+    bench.agenda.run(later(limits.DHT_CALL_S + 0.01))
+    assert bench.missed == [(SILENT, True)]
+
+
+def test_nobody_is_to_blame_for_silence_while_nobody_answers(bench: Bench):
+    bench.answer(later(0.1), bench.ping())
+    bench.calls.ask(later(1), SILENT, Ping, Pong, bench.log, None)
+    bench.ping(later(1))
+    bench.agenda.run(later(10))
+    assert sorted(bench.missed) == [(PEER, False), (SILENT, False)]
+
+
+def test_the_silent_are_left_alone_for_twice_as_long_each_time_and_an_answer_ends_it():
+    suspects, least, most = Suspects(), *limits.DHT_SUSPECT_S
+    now_s = 0.0
+    for number in range(8):
+        suspects.add(KEY, now_s)
+        suspects.add(KEY, now_s + 1)  # another request under way then: one silence, not two
+        wait_s = min(most, least * 2**number)
+        assert suspects.has(KEY, now_s + wait_s - 1)
+        now_s += wait_s
+        assert not suspects.has(KEY, now_s)
+    suspects.clear(KEY)
+    suspects.add(KEY, now_s)
+    assert not suspects.has(KEY, now_s + least)
+
+
+def test_our_own_outage_makes_no_silence_longer():
+    suspects, least = Suspects(), limits.DHT_SUSPECT_S[0]
+    for number in range(4):
+        suspects.add(KEY, number * least, blamed=False)
+    assert not suspects.has(KEY, 4 * least)
 
 
 def test_one_timer_serves_all_deadlines_and_moves_only_to_come_earlier():

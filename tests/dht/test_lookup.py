@@ -55,7 +55,7 @@ def test_a_nearer_one_heard_of_late_is_asked_too():
     asked(made)
     for contact in near[1:4]:
         made.answered(contact)
-    made.learn(0, near[0])
+    made.path(0).learn(near[0])
     assert not made.done
     assert asked(made) == near[:1]
 
@@ -101,8 +101,8 @@ def test_a_lost_peer_heard_of_at_another_endpoint_is_tried_there():
     asked(made)
     made.lost(near[0])
     moved = near[0]._replace(port=9_999)
-    assert made.wants(0, near[0].key)
-    made.learn(0, moved)
+    assert made.path(0).wants(near[0].key)
+    made.path(0).learn(moved)
     assert asked(made) == [moved]
 
 
@@ -174,7 +174,7 @@ def test_what_one_path_was_told_no_other_path_asks(seed: int):
     knows = {contact: dice.sample(honest, 20) for contact in honest}
     made = lookup(dice.sample(honest, 10), k=8, paths=4, alpha=4)
     for contact in made_up:
-        made.learn(0, contact)
+        made.path(0).learn(contact)
         knows[contact] = made_up
     asked = walk(made, dice, knows, set(), names=lambda contact: contact in made_up or made.path_of(contact) != 0)
     assert {made.path_of(contact) for contact in asked if contact in made_up} == {0}
@@ -212,8 +212,8 @@ def test_a_node_named_at_a_made_up_endpoint_is_asked_at_the_real_one_by_another_
     made_up = near[0]._replace(port=9_999)
     made = lookup(near[2:], k=3, paths=2)
     asked(made)
-    made.learn(0, made_up)
-    made.learn(1, near[0])
+    made.path(0).learn(made_up)
+    made.path(1).learn(near[0])
     made.answered(near[2])
     assert asked(made) == [made_up]
     made.answered(near[3])
@@ -231,13 +231,13 @@ def test_a_path_led_astray_leaves_the_others_their_share_of_requests():
     made = lookup(honest[:2], k=4, paths=2, calls_max=8)
     asked(made)
     for contact in made_up:
-        made.learn(0, contact)
+        made.path(0).learn(contact)
     while (contact := made.next()) is not None:
         made.lost(contact)
     assert made.calls <= 8
     made = lookup(honest, k=20, paths=8, calls_max=16)
     for contact in made_up:
-        made.learn(0, contact)
+        made.path(0).learn(contact)
     asked_of_0 = 0
     while (contact := made.next()) is not None:
         asked_of_0 += made.path_of(contact) == 0
@@ -297,7 +297,7 @@ def walk(made: Lookup, dice: random.Random, knows: dict, silent: set[Contact], n
             continue
         made.answered(contact)
         for known in knows[contact] if names(contact) else ():
-            made.learn(path, known)
+            made.path(path).learn(known)
     return everyone
 
 

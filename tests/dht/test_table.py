@@ -1,5 +1,6 @@
 """The routing table: who gets in, who is handed out, who leaves."""
 
+import itertools
 import random
 
 import pytest
@@ -71,6 +72,17 @@ def test_without_a_replacement_it_stays_until_the_third_miss_and_is_handed_to_no
         assert table.good == 4
     table.missed(gone)
     assert table.get(gone) is None
+
+
+def test_who_is_not_to_blame_is_kept_out_of_answers_and_stays_in_the_table():
+    """Our own outage: for all we know everybody is still there."""
+    table = filled(5)
+    for _ in range(2 * limits.DHT_MISSES_MAX):
+        table.missed(place(0), blamed=False)
+    assert table.get(place(0)) is not None
+    assert table.good == 4
+    table.missed(place(0))
+    assert table.get(place(0)) is not None
 
 
 def test_an_answer_clears_its_misses():
@@ -165,3 +177,19 @@ def test_rank_counts_who_is_nearer_than_we():
     assert table.rank(OWN) == 0
     far = OWN ^ ((1 << 160) - 1)
     assert table.rank(far) == len(table)
+
+
+def test_near_a_crowd_others_are_named_too():
+    """Ids made to be the closest to a place crowd around it: whoever asks hears of half as many, and of others."""
+    table = filled(500)
+    target = OWN ^ (table.reach >> 1)
+    assert table.around(target, 8) == table.closest(target, 8)
+    tried = (Contact(ids.blake(b"crowd %d" % number), "127.0.0.1", 1) for number in itertools.count())
+    crowd = set(itertools.islice((one for one in tried if space.position(one.key) ^ target < table.reach >> 5), 8))
+    for one in crowd:
+        table.enter(one, 0.0)
+    assert {entry.contact for entry in table.closest(target, 8)} == crowd
+    named = [entry.contact for entry in table.around(target, 8)]
+    assert set(named[:4]) <= crowd
+    assert len(set(named)) == 8
+    assert len(set(named) - crowd) >= 2

@@ -4,8 +4,8 @@
         ask(contact, command) ──> effects ──> heap of (time, datagram or timer) ──> ... ──> the event that answers
 
 Lighter than `world.World`: no disk, no trace, no crashes. A table holds what a node that has joined long ago knows:
-all of the nearest, and of each farther bucket k chosen by chance. Every node has a public address in a subnet of its
-own.
+all of the nearest, and of each farther bucket k chosen by chance; it has looked around a few times. Every node has a
+public address in a subnet of its own.
 """
 
 import heapq
@@ -26,7 +26,7 @@ from tests.wire.samples import NETWORK
 
 WALL_S = 1_800_000_000.0
 BOOT_S = 1_000.0
-DELAY_S = (0.005, 0.08)
+LOOKED_AROUND = 4  # searches for random places that a node has made
 
 
 def public_host(number: int) -> str:
@@ -58,7 +58,8 @@ class Places:
 
 class Crowd:
     """size: nodes at numbers 0.. of `mesh.node_key`. liars(contact): what stands there instead of a machine, or None.
-    known: more contacts that are in tables, all of them liars."""
+    known: more contacts that are in tables, all of them liars. delay_s: of a datagram, least and most.
+    """
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class Crowd:
         size: int,
         liars: Callable[[Contact], Machine | None] = lambda contact: None,
         known: Iterable[Contact] = (),
+        delay_s: tuple[float, float] = (0.005, 0.08),
     ) -> None:
         self.dice = random.Random(seed)
         self.keys = [node_key(number) for number in range(size)]
@@ -74,6 +76,7 @@ class Crowd:
         self.places = Places(self._there)
         self.sent = 0
         self.time_s = 0.0
+        self._delay_s = delay_s
         self._seed = seed
         self._liars = liars
         self._numbers = {contact: number for number, contact in enumerate(self.contacts)}
@@ -98,15 +101,18 @@ class Crowd:
     def ask(self, contact: Contact, make: Callable[[int], Any], wait_s: float = 20.0) -> Any:
         """The event that answers `make(request)`, within virtual `wait_s`."""
         request = next(self._requests)
-        end_s = self.time_s + wait_s
         self.command(contact, make(request))
-        while (contact, request) not in self._answers:
-            assert self.time_s <= end_s, f"no answer within {wait_s} s"
-            self._step()
+        self.run_until(lambda: (contact, request) in self._answers, wait_s)
         return self._answers.pop((contact, request))
 
+    def run_until(self, ended: Callable[[], bool], wait_s: float = 20.0) -> None:
+        end_s = self.time_s + wait_s
+        while not ended():
+            assert self.time_s <= end_s, f"not ended within {wait_s} s"
+            self._step()
+
     def command(self, contact: Contact, command: Any) -> None:
-        self._carry_out(contact, self.node(contact).handle_command(self.now, command))
+        self.carry_out(contact, self.node(contact).handle_command(self.now, command))
 
     def run(self, seconds: float) -> None:
         end_s = self.time_s + seconds
@@ -126,7 +132,10 @@ class Crowd:
         machine._calls.client = False
         for known in self._known_by(contact, dice):
             machine._peers.table.enter(known, BOOT_S)
-        machine._keeper._newcomers.clear()
+        for _ in range(LOOKED_AROUND):
+            place = dice.getrandbits(space.ID_BITS)
+            reach = space.position(self.places.nearest(place, limits.DHT_K)[-1].key) ^ place
+            machine._means.density.note(place.to_bytes(limits.DHT_ID_BYTES), reach)
         return machine
 
     def _known_by(self, contact: Contact, dice: random.Random) -> Iterable[Contact]:
@@ -137,7 +146,7 @@ class Crowd:
                 continue
             yield from bucket if len(bucket) <= limits.DHT_K else dice.sample(bucket, limits.DHT_K)
 
-    def _carry_out(self, contact: Contact, effects: list[Effect]) -> None:
+    def carry_out(self, contact: Contact, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Send(to, message):
@@ -151,7 +160,7 @@ class Crowd:
 
     def _send(self, source: Contact, target: Contact, message: Any) -> None:
         self.sent += 1
-        self._later(self.dice.uniform(*DELAY_S), lambda: self._deliver(source, target, message))
+        self._later(self.dice.uniform(*self._delay_s), lambda: self._deliver(source, target, message))
 
     def _deliver(self, source: Contact, target: Contact, message: Any) -> None:
         if target not in self._there:
@@ -160,7 +169,7 @@ class Crowd:
             effects = self.node(target).handle_message(self.now, source, message)
         except PeerError:
             return
-        self._carry_out(target, effects)
+        self.carry_out(target, effects)
 
     def _set_timer(self, contact: Contact, name: str, at: float | None) -> None:
         self._timers[contact, name] = at
@@ -170,7 +179,7 @@ class Crowd:
     def _fire(self, contact: Contact, name: str, at: float) -> None:
         if self._timers.get((contact, name)) == at:
             self._timers[contact, name] = None
-            self._carry_out(contact, self.node(contact).handle_timer(self.now, name))
+            self.carry_out(contact, self.node(contact).handle_timer(self.now, name))
 
     def _later(self, seconds: float, do: Callable[[], None]) -> None:
         heapq.heappush(self._heap, (self.time_s + seconds, next(self._order), do))
