@@ -182,7 +182,9 @@ def test_more_are_had_by_turning_pages(cell: tuple[Mesh, dict[bytes, Contact]]):
 def test_nobody_reads_a_whole_cell_by_sketch(cell: tuple[Mesh, dict[bytes, Contact]]):
     mesh, _ = cell
     found = by_sketch(mesh, mesh.contacts[42])
-    assert len(found.pointers) == limits.POINTERS_RANKED_MAX
+    assert (
+        0 <= limits.POINTERS_RANKED_MAX - len(found.pointers) <= limits.POINTERS_LOT
+    )  # one by lot may be a near one too
     assert found.rpcs <= 14
 
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ioa_p2p.wire import limits
+from ioa_p2p.wire.sketch import NUMBERS, pack
 from ioa_p2p.wire.words import words
 
 CELLS = 16
 
 
 class Hashed:
-    """A `mind.meaning.Meaning`. Vectors are lists of `limits.SKETCH_BYTES` floats: a sketch is one, rounded."""
+    """A `mind.meaning.Meaning`. Vectors are lists of `NUMBERS` floats: a sketch is one, rounded."""
 
     model = "hashed-1"
 
@@ -29,8 +29,7 @@ class Hashed:
         return tuple(sorted(range(CELLS), key=lambda number: -near[number])[:count])
 
     def sketch(self, vector: Any) -> bytes:
-        largest = max(map(abs, vector)) or 1.0
-        return bytes(round(127 * value / largest) & 0xFF for value in vector)
+        return pack(vector, 1 / math.sqrt(NUMBERS))
 
 
 class _Rows(list[list[float]]):
@@ -43,7 +42,7 @@ class _Rows(list[list[float]]):
 @cache
 def _direction(word: str) -> list[float]:
     dice = random.Random(word)
-    return _unit([dice.gauss(0, 1) for _ in range(limits.SKETCH_BYTES)])
+    return _unit([dice.gauss(0, 1) for _ in range(NUMBERS)])
 
 
 def _unit(vector: list[float]) -> list[float]:
