@@ -62,6 +62,7 @@ DHT_SUBNET_BUCKET_MAX = 2  # entries of one /24 or /48 in a bucket; over: not en
 DHT_SUBNET_TABLE_MAX = 3  # and in the table, and in one answer
 DHT_TOKEN_BYTES = 8  # nobody guesses one within its ten minutes
 DHT_TOKEN_S = 300  # a token holds for one to two of these
+DATAGRAM_PADDED_BYTES_MIN = 400  # of a request whose answer may be thrice as large. Under: PeerError
 DHT_PAD_BYTES = 320  # a request with it is 400 B sealed, a third of the largest answer
 DHT_AGREE = 2  # holders that must agree on the newest seq before a read ends early: one alone may have missed it
 DHT_LOOKUP_S = 15  # then a lookup ends with what it has
