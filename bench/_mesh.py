@@ -22,11 +22,13 @@ from ioa_p2p.dht import commands, space
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.dht.store import Item
 from ioa_p2p.effects import Send
+from ioa_p2p.mind.meaning import Meaning
 from ioa_p2p.node import finder
+from ioa_p2p.node.budget import Budget
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Search
 from ioa_p2p.node.query import Query
-from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, aspect_of
+from ioa_p2p.node.sense import Aspect, nearness
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire import dht as wire
@@ -72,10 +74,11 @@ class Cost:
 
 
 class FullMesh(Mesh):
-    """`nodes` holders and `askers` clients, all joined."""
+    """`nodes` holders and `askers` clients, all joined. model: of the askers; agents bring their own aspects."""
 
-    def __init__(self, seed: int, nodes: int, askers: int) -> None:
+    def __init__(self, seed: int, nodes: int, askers: int, model: Meaning | None) -> None:
         super().__init__(seed, 0)
+        self.model = model
         self.world = Silent(seed)
         self.world.route = self._route
         self.nodes = [self._add(number) for number in range(nodes)]
@@ -132,22 +135,31 @@ class FullMesh(Mesh):
 
     # -- askers
 
-    def search(self, asker: Contact, query: Query, aspect: Aspect | None) -> tuple[Search, Cost]:
-        """One search of a fresh mind: the search as it ended, and what went over the asker's wire."""
-        self.machine(asker)._cards._others.clear()
+    def search(
+        self, asker: Contact, query: Query, aspect: Aspect | None, *, rpcs_max: int = limits.FIND_RPCS_MAX,
+        warm: bool = False,
+    ) -> tuple[Search, Cost]:  # fmt: skip
+        """One search: as it ended, and what went over the asker's wire. warm: with what it learned before."""
+        if not warm:
+            self.machine(asker)._cards._others.clear()
         tally = _Tally(asker)
         self.world.on_send.append(tally)
         try:
-            return asyncio.run(self._searched(asker, query, aspect)), Cost(tally.rpcs, tally.bytes)
+            return asyncio.run(self._searched(asker, query, aspect, Budget(rpcs_max))), Cost(tally.rpcs, tally.bytes)
         finally:
             self.world.on_send.remove(tally)
 
-    async def _searched(self, asker: Contact, query: Query, aspect: Aspect | None) -> Search:
+    async def _nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
+        assert self.model is not None
+        return nearness(self.model, aspect, texts)
+
+    async def _searched(self, asker: Contact, query: Query, aspect: Aspect | None, budget: Budget) -> Search:
         driver = _VirtualDriver(self.world, asker)
         directory = Directory(self.machine(asker), driver)  # pyright: ignore[reportArgumentType]
         driver.on_event = directory.on_event
         trust = Acquaintances(asker.key, (), Past(_no_rows))
-        search = Search(finder.Means(directory, _Links(self), _Nothing(), trust), query, aspect)
+        means = finder.Means(directory, _Links(self), _Nothing(), trust, self._nearness)
+        search = Search(means, query, aspect, budget=budget)
         await driver.run(search.run())
         return search
 
@@ -200,7 +212,9 @@ class _Nothing:
     def own(self) -> Iterable[tuple[AgentRecord, Card]]:
         return ()
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[finder.Known]:
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[finder.Known]:
         return ()
 
     def card(self, card_hash: bytes) -> Card | None:
@@ -221,11 +235,6 @@ class _Tally:
         linked = isinstance(message, wire.CardWanted | wire.CardGiven)
         self.bytes += len(codec.encode(message)) + (LINK_FRAME_BYTES if linked else SEALED_BYTES)
         self.rpcs += source == self._node and not isinstance(message, wire.Answer | wire.CardGiven)
-
-
-def aspects(model: Any, texts: Sequence[str], cells: int = CELLS_OF_AGENT) -> list[Aspect]:
-    """One a text."""
-    return [aspect_of(model, text, cells) for text in texts]
 
 
 def _order(owner: Contact, aspect: Aspect | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ NAT = """
 table ip door {
     chain out {
         type nat hook postrouting priority srcnat;
-        oifname "out" masquerade
+        oifname "out" masquerade random
     }
     chain through {
         type filter hook forward priority filter; policy drop;
@@ -81,15 +81,18 @@ class Hosts:
         if gateway:
             self._ip(name, f"route add default via {gateway}")
 
-    def router(self, name: str, outer: str, outside: str, inner: str, inside: str) -> None:
-        """Between two nets; whatever passes outwards gets its outer address. Raises HostsError without nft."""
+    def router(self, name: str, outer: str, outside: str, inner: str, inside: str, udp_s: int = 30) -> None:
+        """Between two nets; whatever passes outwards gets its outer address, and a port drawn anew once a UDP peer
+        was silent for udp_s. Raises HostsError without nft."""
         if why := lacking(nat=True):
             raise HostsError(why)
         self._make(name)
         self._plug(name, "out", outer, outside)
         self._plug(name, "in", inner, inside)
-        self.run(name, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
         self.run(name, "nft", "-f", "-", text=NAT)
+        self._set(name, "ipv4/ip_forward", 1)
+        for state in ("", "_stream"):
+            self._set(name, f"netfilter/nf_conntrack_udp_timeout{state}", udp_s)
 
     def inside(self, name: str) -> list[str]:
         """Words before a command that is to run there; it keeps its process id."""
@@ -98,6 +101,9 @@ class Hosts:
     def run(self, name: str, *command: str, text: str = "") -> str:
         """A command there, with this standard input; its output. Raises HostsError."""
         return _run(*self.inside(name), *command, text=text)
+
+    def _set(self, name: str, key: str, value: int) -> None:
+        self.run(name, "sh", "-c", f"echo {value} >/proc/sys/net/{key}")
 
     def _make(self, name: str) -> None:
         _run("ip", "netns", "add", self.mark + name)

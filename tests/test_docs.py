@@ -13,6 +13,7 @@ import pytest
 import ioa_p2p.wire
 from ioa_p2p.cli import COMMANDS
 from ioa_p2p.wire import codec
+from ioa_p2p.wire.words import words
 from tests.test_tidy import ROOT, tracked
 
 WIRE = (ROOT / "docs/wire.md").read_text()
@@ -42,6 +43,15 @@ def row(name: str, kind: type[msgspec.Struct]) -> str:
 @pytest.mark.parametrize("name", TYPES)
 def test_the_page_shows_every_wire_type_with_its_fields_in_order(name: str) -> None:
     assert re.search(row(name, TYPES[name]), WIRE, re.MULTILINE), row(name, TYPES[name])
+
+
+def test_the_page_lists_the_words_that_are_no_keywords() -> None:
+    (listed,) = re.findall(r"left out if it is one of\n\n```\n(.*?)```", WIRE, re.DOTALL)
+    assert len(listed.split()) > 50
+    assert words(listed) == []
+    assert [
+        word for word in re.findall(r"[a-z]+", WIRE.lower()) if not words(word) and word not in listed.split()
+    ] == []
 
 
 def test_the_page_shows_no_type_that_is_not_there() -> None:

@@ -17,7 +17,7 @@ from ioa_p2p.cli.output import Output
 from ioa_p2p.errors import IoaError, UsageError
 
 FAILED, USAGE, NOT_RUNNING, TIMED_OUT, INTERRUPTED = 1, 2, 3, 4, 130
-COMMANDS = tuple("init up down status id peers seeds publish find ask team task logs doctor wire".split())
+COMMANDS = tuple("init up down status id peers seeds publish find show ask team task logs doctor wire".split())
 _EXIT_CODES = {"not-running": NOT_RUNNING, "node-gone": NOT_RUNNING, "timeout": TIMED_OUT}
 
 

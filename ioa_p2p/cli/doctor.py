@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 DISK_BYTES_MIN = 100 * 1024 * 1024  # below, a database may fail to grow
 WALL_S_MIN = 1_750_000_000  # this program did not exist before: an earlier clock is wrong
 
+SHARED = ("disk",)  # checks that command and node both make
+
 
 class Check(NamedTuple):
     """One finding. hint: the way out, when not ok."""
@@ -28,7 +30,7 @@ class Check(NamedTuple):
 @node_command()
 def command(here: Here) -> int:
     """Check configuration, key, lock, ports, clock, disk, agents, seeds and neighbours."""
-    checks = [*_at_rest(here), *_running(here)]
+    checks = list(_once([*_at_rest(here), *_running(here)]))
     for check in checks:
         here.out.line(f"{'ok   ' if check.ok else 'WRONG'}  {check.name:8}  {check.detail}")
         if check.hint and not check.ok:
@@ -70,6 +72,15 @@ def _running(here: Here) -> Iterator[Check]:
         return
     yield Check("node", True, f"runs as process {holder}")
     yield from (_heard(check) for check in answer["checks"])
+
+
+def _once(checks: list[Check]) -> Iterator[Check]:
+    """What both of us looked at, such as the disk, is told once unless we differ."""
+    told = set[tuple[str, bool]]()
+    for check in checks:
+        if check.name not in SHARED or (check.name, check.ok) not in told:
+            yield check
+        told.add((check.name, check.ok))
 
 
 def _heard(check: dict[str, Any]) -> Check:

@@ -21,21 +21,21 @@ _DOUBT_S = limits.CLOCK_SKEW_S + limits.DHT_CALL_S  # an offset is known to with
 
 
 class Clock:
-    """on_jump(now): our wall clock was set, or we slept: ask peers for their time again. on_trusted(now): it is right
-    again after a doubt. Start it with `watch`."""
+    """on_jump(now): our wall clock was set, or we slept: ask peers for their time again. on_turn(now): a doubt began or
+    ended. Start it with `watch`."""
 
     def __init__(
         self,
         agenda: Agenda,
         out: list[Effect],
         on_jump: Callable[[Now], None],
-        on_trusted: Callable[[Now], None],
+        on_turn: Callable[[Now], None],
     ) -> None:
         self.offset_s: float | None = None
         self._agenda = agenda
         self._out = out
         self._on_jump = on_jump
-        self._on_trusted = on_trusted
+        self._on_turn = on_turn
         self._voices: OrderedDict[bytes, float] = OrderedDict()
         self._epoch_s: float | None = None
 
@@ -50,14 +50,15 @@ class Clock:
         self.check(now)
 
     def check(self, now: Now) -> None:
-        """Before anything is signed: has somebody set our clock?"""
+        """Has somebody set our clock? Asked before anything may be signed."""
         epoch_s = now.wall - now.boot
         jumped = self._epoch_s is not None and abs(epoch_s - self._epoch_s) > limits.DHT_JUMP_S
         self._epoch_s = epoch_s
         if jumped:
             self._voices.clear()
             self._on_jump(now)
-        self._judge(now)
+        if jumped or now.wall < limits.WALL_S_MIN:
+            self._judge(now)
 
     def heard(self, now: Now, peer: Contact, wall_s: int) -> None:
         """A peer told its time in answer to our Ping; one that was never set is no voice."""
@@ -68,25 +69,26 @@ class Clock:
         self._voices[voice] = wall_s - now.wall
         if len(self._voices) > limits.CLOCK_VOICES_MAX:
             self._voices.popitem(last=False)
-        self.check(now)
+        self._judge(now)
 
     def _judge(self, now: Now) -> None:
         if now.wall < limits.WALL_S_MIN:
-            self._doubt(_middle(self._voices.values()) or limits.WALL_S_MIN - now.wall)
+            self._doubt(now, _middle(self._voices.values()) or limits.WALL_S_MIN - now.wall)
         elif abs(offset_s := _middle(self._voices.values())) > _DOUBT_S:
-            self._doubt(offset_s)
+            self._doubt(now, offset_s)
         elif self.offset_s is not None and self._voices and abs(_middle(self._voices.values(), None)) <= _DOUBT_S:
             self._trust(now)
 
     def _trust(self, now: Now) -> None:
         self.offset_s = None
         self._out.append(Emit(ClockTrusted()))
-        self._on_trusted(now)
+        self._on_turn(now)
 
-    def _doubt(self, offset_s: float) -> None:
+    def _doubt(self, now: Now, offset_s: float) -> None:
         news, self.offset_s = self.offset_s is None, offset_s
         if news:
             self._out.append(Emit(ClockDoubted(offset_s)))
+            self._on_turn(now)
 
 
 def _middle(voices: Iterable[float], own: float | None = 0.0) -> float:

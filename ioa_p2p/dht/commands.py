@@ -72,7 +72,8 @@ class FetchRecord:
 class SearchPointers:
     """All agents under an index key text ("skill:stats", "out:chart", "word:memory"). Answered by PointersFound.
 
-    thorough: as in SearchRecord. wanted: pointers at most; of more found a fair sample, by sketch the nearest.
+    thorough: as in SearchRecord. wanted: pointers at most; of more found a fair sample, by sketch the nearest and some
+    by lot, and never more than `limits.POINTERS_RANKED_MAX`.
     sketch: of the query, 64 B, made by the index model that a cell key ("cell:MODEL:17") names; it then ends as soon
     as enough holders agree on the nearest, unless thorough. Not used under other keys, where sketches of several
     models lie.

@@ -2,17 +2,17 @@
 
     items, each with its holder ── add ──> by agent ── pick(wanted) ──> the nearest to the sketch, or a fair sample
 
-Sources are told apart by the endpoints that pointers name: what a liar may write there at will. Holders, who know
-where a pointer really came from, have sampled before; this is for the honest mixture of many holders' samples.
+A pointer's source is what most of its holders say of where it was stored from: the endpoint that it names itself a
+liar may choose at will.
 """
 
 import random
+from collections import Counter
 
-from ioa_p2p.dht import ranking, space
+from ioa_p2p.dht import ranking
 from ioa_p2p.dht.sample import Sample
 from ioa_p2p.dht.store import Item
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.dht import unpack_endpoint
 from ioa_p2p.wire.records import Pointer
 
 Agent = tuple[bytes, str]
@@ -25,15 +25,16 @@ class Harvest:
         self._sketch = sketch
         self._rng = rng
         self._items: dict[Agent, Item] = {}
-        self._holders: dict[Agent, set[bytes]] = {}
+        self._holders: dict[Agent, dict[bytes, bytes]] = {}
         self._nearness: dict[Agent, int] = {}
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def add(self, item: Item, holder: bytes) -> None:
+    def add(self, item: Item, holder: bytes, source: bytes) -> None:
+        """source: where it was stored from, as the holder says."""
         agent = item.body.node, item.body.agent
-        self._holders.setdefault(agent, set()).add(holder)
+        self._holders.setdefault(agent, {})[holder] = source
         known = self._items.get(agent)
         if known is None or (item.body.seq, known.hash) > (known.body.seq, item.hash):
             self._items[agent] = item
@@ -44,9 +45,12 @@ class Harvest:
         return self._nearest()[: limits.POINTERS_TOP]
 
     def pick(self, wanted: int) -> list[tuple[Pointer, int]]:
-        """At most `wanted` pointers, each with the number of holders that had it: the nearest to the sketch first;
-        without a sketch a fair sample."""
-        order = self._nearest() if self._sketch else self._fair()
+        """At most `wanted` pointers, each with the number of holders that had it. Without a sketch a fair sample; with
+        one three quarters are the nearest, then come others by lot."""
+        order = self._fair()
+        if self._sketch:
+            nearest = self._nearest()[: wanted - wanted // limits.POINTERS_LOT]
+            order = list(dict.fromkeys(nearest + order))
         picked = ((self._items[agent].body, len(self._holders[agent])) for agent in order[:wanted])
         return [(body, holders) for body, holders in picked if isinstance(body, Pointer)]
 
@@ -61,16 +65,11 @@ class Harvest:
 
     def _fair(self) -> list[Agent]:
         sample, by_slot = Sample(), dict[bytes, Agent]()
-        for agent, item in self._items.items():
+        for agent in self._items:
             slot = agent[0] + agent[1].encode()
             by_slot[slot] = agent
-            sample.add(slot, _source(item), self._rng.randbytes(8))
+            sample.add(slot, self._source(agent), self._rng.randbytes(8))
         return [by_slot[slot] for slot in sample.order()]
 
-
-def _source(item: Item) -> bytes:
-    """The subnet that a pointer names, or its node."""
-    body = item.body
-    if not isinstance(body, Pointer) or not body.endpoint:
-        return body.node
-    return space.subnet(unpack_endpoint(body.endpoint)[0]) or body.node
+    def _source(self, agent: Agent) -> bytes:
+        return Counter(self._holders[agent].values()).most_common(1)[0][0]

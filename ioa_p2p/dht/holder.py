@@ -5,6 +5,7 @@
 An answer is built from what is held now; nothing is remembered of who asked.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -15,6 +16,7 @@ from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
 from ioa_p2p.effects import Now
+from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import (
     Contact,
@@ -34,18 +36,25 @@ from ioa_p2p.wire.dht import (
     unpack_cursor,
 )
 
-_FOUND_FIXED_BYTES = 26  # a Found without cursor, frames and contacts
+_FOUND_FIXED_BYTES = 28  # a Found without cursor, frames, contacts and sources
 _FRAME_HEAD_BYTES = 3
+_POINTER_HEAD_BYTES = _FRAME_HEAD_BYTES + limits.POINTER_SOURCE_BYTES
 _CONTACT_BYTES = 52  # the larger, IPv6, with its head
 _CONTACTS_FIRST = 5  # for which a first page leaves room beyond that
 
 
+_REFUSED = {"not-yet-valid": Verdict.TIME, "expired": Verdict.TIME, "over-budget": Verdict.BUSY}
+
+
 class Holder:
-    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens) -> None:
+    """faults: refusals that are answered are counted here."""
+
+    def __init__(self, peers: Peers, kept: Kept, gate: Gate, tokens: Tokens, faults: Counter[str]) -> None:
         self._peers = peers
         self._kept = kept
         self._gate = gate
         self._tokens = tokens
+        self._faults = faults
 
     def pong(self, now: Now, peer: Contact, ping: Ping, client: bool) -> Pong:
         seen = pack_endpoint(peer.host, peer.port)
@@ -53,25 +62,34 @@ class Holder:
 
     def found(self, now: Now, peer: Contact, find: FindNode | FindRecord | FindPointers, client: bool) -> Found:
         """A record is given alone: who has it needs to be sent no further."""
-        cursor, split = b"", False
+        cursor, split, sources = b"", False, b""
         frames: list[bytes] = []
         contacts: tuple[bytes, ...] = ()
         if isinstance(find, FindRecord):
             held = self._kept.get(now, find.key)
             frames = [held.item.raw] if held is not None else []
         elif isinstance(find, FindPointers):
-            frames, cursor = self._page(now, find)
+            page, cursor = self._page(now, find)
+            frames, sources = [held.item.raw for held in page], b"".join(held.source_mark for held in page)
             split = self._kept.crowded(find.key)
         if not frames or (isinstance(find, FindPointers) and not find.cursor):
-            contacts = self._contacts(peer, find.key, _room(frames, cursor) // _CONTACT_BYTES)
-        return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor, split)
+            room = _room(frames, cursor + sources)
+            contacts = self._contacts(peer, find.key, room // _CONTACT_BYTES)
+        return Found(find.id, client, self._tokens.give(now, peer), tuple(frames), contacts, cursor, split, sources)
 
     def stored(self, now: Now, peer: Contact, store: Store, client: bool) -> Stored:
-        """Raises PeerError for a frame that is not to be kept by anybody."""
+        """Raises PeerError for a frame that is not to be kept by anybody. What an honest node may cause, by clock
+        or zeal, is answered: silence would mean to it that we are dead."""
         if not self._tokens.holds(now, peer, store.token):
             return Stored(store.id, client, Verdict.TOKEN)
         source = space.subnet(peer.host) or peer.key
-        verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
+        try:
+            verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
+        except PeerError as fault:
+            if fault.code not in _REFUSED:
+                raise
+            self._faults[fault.code] += 1
+            return Stored(store.id, client, _REFUSED[fault.code])
         return Stored(store.id, client, verdict, self._kept.crowded(self._gate.key(store.frame)))
 
     def had(self, now: Now, peer: Contact, have: Have, client: bool) -> Had:
@@ -79,19 +97,19 @@ class Holder:
         held = bytes(self._kept.known(now, hash_) is not None for hash_ in asked)
         return Had(have.id, client, self._tokens.give(now, peer), held)
 
-    def _page(self, now: Now, find: FindPointers) -> tuple[list[bytes], bytes]:
-        """Frames after the cursor, and the cursor after them, empty at the end."""
+    def _page(self, now: Now, find: FindPointers) -> tuple[list[Held], bytes]:
+        """What follows the cursor, and the cursor after it, empty at the end."""
         start, given = unpack_cursor(find.cursor) if find.cursor else (find.id, 0)
         room = _room([], bytes(limits.POINTERS_CURSOR_BYTES))
         spare = 0 if find.cursor else _CONTACTS_FIRST * _CONTACT_BYTES
-        frames: list[bytes] = []
+        page: list[Held] = []
         for held, places in self._order(now, find, start, given):
-            room -= len(held.item.raw) + _FRAME_HEAD_BYTES
-            if room < (spare if len(frames) >= limits.POINTERS_PAGE else 0) or len(frames) == 16:
-                return frames, pack_cursor(start, given)
-            frames.append(held.item.raw)
+            room -= len(held.item.raw) + _POINTER_HEAD_BYTES
+            if room < (spare if len(page) >= limits.POINTERS_PAGE else 0) or len(page) == 16:
+                return page, pack_cursor(start, given)
+            page.append(held)
             given += places
-        return frames, b""
+        return page, b""
 
     def _order(self, now: Now, find: FindPointers, start: int, given: int) -> Iterator[tuple[Held, int]]:
         """Fair among sources; with a sketch by merit too. With each, how many places it takes."""

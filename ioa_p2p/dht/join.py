@@ -1,6 +1,6 @@
 """Getting into the mesh and staying in it.
 
-seeds, remembered peers ── Ping ──> Pong ──> search for ourselves ──> filled ── every 5 min again
+seeds, remembered peers ── Ping ──> Pong ──> search for ourselves ──> filled, far parts too ── every 5 min again
     ^                        │
     └── 1 s, 2 s ... 60 s <──┘ silent: for ever; heard: looked after once a minute, so that no island stays one
 """
@@ -39,6 +39,7 @@ class Joining:
         self._open = 0
         self._searching = False
         self._again = False
+        self._looked_afar = False
         self._wait_s = limits.DHT_SEED_RETRY_S[0]
 
     def join(self, now: Now, seeds: tuple[Contact, ...], peers: tuple[Contact, ...]) -> None:
@@ -82,6 +83,21 @@ class Joining:
         self.search(now)
         if self._means.peers.table.good:
             Search(self._means, self._rng.randbytes(limits.DHT_ID_BYTES), _nothing).start(now)
+
+    def _look_afar(self, now: Now) -> None:
+        """Once in a life: a place in each bucket farther than our neighbours', if it has room. Kademlia paper, 2.3.
+
+        Who knows its own neighbours only takes itself for the nearest to whatever lies far off.
+        """
+        table, own = self._means.peers.table, space.position(self._means.peers.own)
+        neighbours = table.closest(own, limits.DHT_K)
+        if self._looked_afar or len(neighbours) < limits.DHT_K:
+            return
+        self._looked_afar = True
+        for bit in range((neighbours[-1].long_id ^ own).bit_length(), space.ID_BITS):
+            place = own ^ (1 << bit) ^ self._rng.getrandbits(bit)
+            if table.has_room_for(place):
+                Search(self._means, place.to_bytes(limits.DHT_ID_BYTES), _nothing, limits.DHT_PATHS_READ).start(now)
 
     def answered(self, now: Now, call: Call, answer: Any) -> None:
         self._open -= 1
@@ -144,6 +160,7 @@ class Joining:
         self._searching = False
         if search.holders:
             self._wait_s = limits.DHT_SEED_RETRY_S[0]
+            self._look_afar(now)
             self._on_filled(now)
         elif self._seeds or len(self._means.peers.table):
             self._means.agenda.at(now.boot + self._wait_s * self._rng.uniform(0.8, 1.0), self.search)

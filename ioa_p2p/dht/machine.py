@@ -73,9 +73,9 @@ class DhtMachine:
         self._probes = Probes(self._calls, self._out)
         density = Density(self._peers.table)
         self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
-        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng))
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), self.faults)
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
-        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._clock_right)
+        self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._issue_all)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
         self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
@@ -115,12 +115,14 @@ class DhtMachine:
         return self._effects()
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
+        self._clock.check(now)
         if self._agenda.late_s(now.boot) > limits.DHT_JUMP_S:
             self._refresh(now)
         self._agenda.run(now)
         return self._effects()
 
     def handle_command(self, now: Now, command: Any) -> list[Effect]:
+        self._clock.check(now)
         match command:
             case commands.Join(seeds, peers):
                 self._joining.join(now, seeds, peers)
@@ -182,6 +184,11 @@ class DhtMachine:
     def alive(self, now: Now) -> list[Item]:
         """All records and pointers held here whose time is not over, own ones included."""
         return [held.item for held in self._store if held.until_s > now.boot]
+
+    @property
+    def is_reachable(self) -> bool:
+        """It is proven that strangers reach us."""
+        return self._reach.proven
 
     @property
     def is_client(self) -> bool:
@@ -278,9 +285,6 @@ class DhtMachine:
     def _moved(self, now: Now) -> None:
         """Peers see us elsewhere: whoever has our old place gets the new one."""
         self._joining.refresh(now)
-        self._issue_all(now)
-
-    def _clock_right(self, now: Now) -> None:
         self._issue_all(now)
 
     def _filled(self, now: Now) -> None:

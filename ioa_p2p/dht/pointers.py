@@ -26,7 +26,8 @@ class PointerSearch(Search):
 
     Without a sketch every holder gives its first page and some are read on, in step, until there are `most` agents.
     With one (64 B) the search may end as soon as a few holders on different paths gave their nearest, and turns pages
-    until there are `most`. thorough: over more paths, and every holder is heard, for what feeds an assignment.
+    until there are `most`. Wanted fewer than a read takes anyway, it is brief: the nearest few holders will do.
+    thorough: over more paths, and every holder is heard, for what feeds an assignment.
     """
 
     request = FindPointers
@@ -43,7 +44,9 @@ class PointerSearch(Search):
         most: int = limits.POINTERS_READ_MAX,
         thorough: bool = False,
     ) -> None:
-        super().__init__(means, key, done, limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ)
+        brief = not thorough and most < limits.POINTERS_READ_MAX
+        paths = limits.DHT_PATHS_WRITE if thorough else limits.DHT_PATHS_READ
+        super().__init__(means, key, done, paths, limits.POINTERS_BRIEF_K if brief else limits.DHT_K)
         self._fields = (key, b"", sketch)
         self._rng = rng
         self._harvest = harvest
@@ -76,7 +79,7 @@ class PointerSearch(Search):
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         held = self._means.store.under(now, self.key)
         for one in islice(ranking.ranked(self._sketch, held) if self._sketch else held, self._most):
-            self._harvest.add(one.item, self._means.peers.own)
+            self._harvest.add(one.item, self._means.peers.own, one.source_mark)
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:
@@ -93,11 +96,12 @@ class PointerSearch(Search):
 
     def _gather(self, now: Now, call: Call, answer: Found) -> None:
         self._answer_bytes += datagram_bytes(answer)
-        for raw in answer.frames:
+        size = limits.POINTER_SOURCE_BYTES
+        for number, raw in enumerate(answer.frames):
             item = self._read_frames.get(raw) or self._read(now, raw)
             if item is not None:
                 self._read_frames[raw] = item
-                self._harvest.add(item, call.to.key)
+                self._harvest.add(item, call.to.key, answer.sources[number * size : (number + 1) * size])
 
     # -- when it ends
 

@@ -161,7 +161,6 @@ class Publisher:
 
     def _issue(self, now: Now, agent: Agent) -> None:
         """A new issue, and the first steps to put it out. What a wrong clock would sign waits until it is right."""
-        self._clock.check(now)
         if self._clock.doubted:
             self._out.append(Emit(Queued(agent.order.card.name, "clock")))
             return

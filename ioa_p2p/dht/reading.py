@@ -1,7 +1,7 @@
 """Reading one index key: at depth 0, and, where it is popular, in some of its shards. docs/wire.md, "Popular keys".
 
 depth 0 ──┬── not split ──────────────────────────────────────────────> done
-          └── at least half of the holders say split ──> 4 shards of depth 4, drawn by lot
+          └── at least half of the holders say split ──> some shards of depth 4, drawn by lot
                                                            └── split again ──> one shard of depth 8 in each ──> done
 """
 
@@ -34,7 +34,7 @@ class Reading:
         thorough: bool = False,
     ) -> None:
         self.harvest = Harvest(sketch, rng)
-        self.wanted = wanted
+        self.wanted = min(wanted, limits.POINTERS_RANKED_MAX) if sketch else wanted
         self.searches: list[PointerSearch] = []
         self._means = means
         self._rng = rng
@@ -76,7 +76,7 @@ class Reading:
             self.harvest,
             partial(self._searched, place),
             sketch=self._sketch,
-            most=self.wanted if self._sketch else limits.POINTERS_READ_MAX,
+            most=self.wanted,
             thorough=self._thorough,
         )
         self.searches.append(search)
@@ -98,5 +98,6 @@ class Reading:
     def _deeper(self, depth: int, bits: int) -> list[Place]:
         """Where the publishers of a crowded place are too, each part of them as likely as another."""
         if depth == 0:
-            return [(4, shard << 4) for shard in self._rng.sample(range(16), limits.POINTERS_SHARDS)]
+            count = limits.POINTERS_SHARDS_THOROUGH if self._thorough else limits.POINTERS_SHARDS
+            return [(4, shard << 4) for shard in self._rng.sample(range(16), count)]
         return [(8, bits | self._rng.randrange(16))] if depth == 4 else []

@@ -9,11 +9,13 @@ when something comes nor how often makes a difference. So the sample of publishe
 and whoever floods a key from few subnets gets what the others leave.
 """
 
-from bisect import insort
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, insort
+from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
+
+_LAST_TURN = 63  # of a source with more, the rest stand there together: so few move when one comes or goes
 
 
 class Entry(NamedTuple):
@@ -29,25 +31,36 @@ _turn = attrgetter("turn")
 
 
 class Sample:
-    """Slots with their sources and ranks, ordered. Bounded by who calls `drop_last`."""
+    """Slots with their sources and ranks, ordered. Its bound is the caller's, who takes out the `last`."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_sources")
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._sources: dict[bytes, list[tuple[bytes, bytes]]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, slot: bytes, source: bytes, rank: bytes) -> None:
-        own = self._of(source)
-        if own:
-            self._arrange(source, [*own, (rank, slot)])
-        else:
-            insort(self._entries, Entry(0, rank, slot, source))
+        own = self._sources.setdefault(source, [])
+        place = bisect_left(own, (rank, slot))
+        for entry in self._turns(source, place, _LAST_TURN):
+            self._take_out(entry)
+        own.insert(place, (rank, slot))
+        for entry in self._turns(source, place, max(place, _LAST_TURN) + 1):
+            insort(self._entries, entry)
 
-    def remove(self, slot: bytes, source: bytes) -> None:
-        self._arrange(source, [(rank, own) for rank, own in self._of(source) if own != slot])
+    def remove(self, slot: bytes, source: bytes, rank: bytes) -> None:
+        own = self._sources[source]
+        place = bisect_left(own, (rank, slot))
+        for entry in self._turns(source, place, max(place, _LAST_TURN) + 1):
+            self._take_out(entry)
+        del own[place]
+        for entry in self._turns(source, place, _LAST_TURN):
+            insort(self._entries, entry)
+        if not own:
+            del self._sources[source]
 
     def last(self) -> bytes:
         """The slot that goes when there are too many."""
@@ -62,10 +75,9 @@ class Sample:
             yield from ring[first:]
             yield from ring[:first]
 
-    def _of(self, source: bytes) -> list[tuple[bytes, bytes]]:
-        return [(entry.rank, entry.slot) for entry in self._entries if entry.source == source]
+    def _turns(self, source: bytes, begin: int, end: int) -> list[Entry]:
+        own = enumerate(self._sources[source][begin:end], begin)
+        return [Entry(min(turn, _LAST_TURN), rank, slot, source) for turn, (rank, slot) in own]
 
-    def _arrange(self, source: bytes, own: Iterable[tuple[bytes, bytes]]) -> None:
-        others = [entry for entry in self._entries if entry.source != source]
-        turns = [Entry(turn, rank, slot, source) for turn, (rank, slot) in enumerate(sorted(own))]
-        self._entries = sorted(others + turns)
+    def _take_out(self, entry: Entry) -> None:
+        del self._entries[bisect_left(self._entries, entry)]

@@ -44,19 +44,26 @@ class Means:
 class Search:
     """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once.
 
-    paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment.
+    paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment. k: how many; fewer
+    than there are holders for a brief read.
     """
 
     request: type[FindNode] | type[FindRecord] | type[FindPointers] = FindNode
 
     def __init__(
-        self, means: Means, key: bytes, done: Callable[[Now, Any], None], paths: int = limits.DHT_PATHS_WRITE
+        self,
+        means: Means,
+        key: bytes,
+        done: Callable[[Now, Any], None],
+        paths: int = limits.DHT_PATHS_WRITE,
+        k: int = limits.DHT_K,
     ) -> None:
         self.key = key
-        self.lookup = Lookup(space.at(key), paths, means.density.radius)
+        self.lookup = Lookup(space.at(key), paths, means.density.radius if k == limits.DHT_K else 0, k)
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
         self._pool: list[Contact] = []
+        self._k = k
         self._means = means
         self._done = done
         self._fields: tuple[bytes, ...] = (key,)
@@ -138,7 +145,7 @@ class Search:
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
-            if self.lookup.done:
+            if self.lookup.done and self._k == limits.DHT_K:
                 self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)
 

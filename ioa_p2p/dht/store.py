@@ -11,6 +11,7 @@ publishers, other holders and neighbours fill it again.
 import hashlib
 import heapq
 import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from ioa_p2p.dht.sample import Sample
 from ioa_p2p.effects import Now
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Verdict
 from ioa_p2p.wire.records import AgentRecord, Pointer
 
@@ -41,6 +42,11 @@ class Held:
     item: Item
     source: bytes
     until_s: float
+
+    @property
+    def source_mark(self) -> bytes:
+        """The source as readers are told it."""
+        return ids.blake(self.source, limits.POINTER_SOURCE_BYTES)
 
 
 class Store:
@@ -115,7 +121,7 @@ class Store:
 
     def move(self, held: Held, source: bytes) -> None:
         """Its own publisher brought what another had passed on: from now on it counts as the publisher's."""
-        if held.source != source and self._sources[source] < limits.STORE_SUBNET_ITEMS_MAX:
+        if held.source != source and self._sources[source] < self._share():
             self._take_out(held)
             self._put_in(replace(held, source=source))
 
@@ -142,8 +148,17 @@ class Store:
             len(self._slots) - gone < limits.STORE_ITEMS_MAX
             and self._bytes - freed_bytes + len(item.raw) <= limits.STORE_BYTES_MAX
             and self._nodes[body.node] - gone < limits.STORE_NODE_ITEMS_MAX
-            and self._sources[source] - freed_source < limits.STORE_SUBNET_ITEMS_MAX
+            and (freed_source or self._sources[source] < self._share())
         )
+
+    def _share(self) -> int:
+        """Items one source may have: the fuller the store, the fewer. Twenty sources that take all they get leave a
+        tenth of it free.
+
+        As shared packet buffers do it (Choudhury and Hahne, Dynamic queue length thresholds, 1998).
+        """
+        used = max(len(self._slots) / limits.STORE_ITEMS_MAX, self._bytes / limits.STORE_BYTES_MAX)
+        return math.ceil((1 - used) * limits.STORE_SUBNET_ITEMS_MAX)
 
     def _thin_out(self, key: bytes) -> bytes | None:
         """Bring a crowded key back to its bound: the slot that had to go."""
@@ -154,13 +169,16 @@ class Store:
         self._take_out(self._slots[last])
         return last
 
+    def _rank(self, item: Item) -> bytes:
+        """Its lot in the sample of its key."""
+        return hashlib.blake2b(item.slot, key=self._secret, digest_size=8).digest()
+
     def _put_in(self, held: Held) -> None:
         item = held.item
         self._slots[item.slot] = held
         self._hashes[item.hash[:8]] = held
         if item.slot != item.key:
-            rank = hashlib.blake2b(item.slot, key=self._secret, digest_size=8).digest()
-            self._samples.setdefault(item.key, Sample()).add(item.slot, held.source, rank)
+            self._samples.setdefault(item.key, Sample()).add(item.slot, held.source, self._rank(item))
         self._nodes[item.body.node] += 1
         self._sources[held.source] += 1
         self._bytes += len(item.raw)
@@ -172,7 +190,7 @@ class Store:
         if self._hashes.get(item.hash[:8]) is held:
             del self._hashes[item.hash[:8]]
         if item.slot != item.key:
-            self._samples[item.key].remove(item.slot, held.source)
+            self._samples[item.key].remove(item.slot, held.source, self._rank(item))
             if not len(self._samples[item.key]):
                 del self._samples[item.key]
         _count_down(self._nodes, item.body.node)

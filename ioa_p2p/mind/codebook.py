@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
 FILE = "codebook.npz"
-BLAKE2B = "621c960e4da4da52a3aa4e6c330d431552974d5a7ca3f4c2785709972dfa1dc7"
+BLAKE2B = "aa345bac6e3ef54a0d13e8e94e4853093c3fd9cb7a7b5da739132671cef9d252"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

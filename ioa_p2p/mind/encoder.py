@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
 MODEL = "use3-1"  # encoder and codebook: a new codebook or other weights make a new name
-CHARS_MAX = 2_000  # of one text; what follows changes a mean of so many words little, and costs time
+CHARS_MAX = 4_000  # of one text: a description and thirty skills; more changes a mean of so many words little
 _WEIGHTS = {
     "sp.model": "a1ee241ac201cd1d65f1295e8e24ba6c7f25e4391fd8b9240fcd2a4a9feeb059",
     "weights.npz": "6d0a4aa3c0b8b68823133e3b6339c3a2f75326dab02083e77a663e838bc25c91",

@@ -60,9 +60,12 @@ def load() -> Meaning | None:
 
 
 def card_text(card: Card) -> str:
-    """What of an agent is encoded: its name, what it says of itself, its skills; names as plain words."""
+    """What of an agent is encoded: its name, what it says of itself, its skills; names as plain words.
+
+    The name is a sentence of its own: measured better than a label before a colon (docs/search.md, "Ranking").
+    """
     skills = (f"{_plain(skill.name)}: {skill.description}" for skill in card.skills if skill.description)
-    return " ".join((f"{_plain(card.name)}: {card.description}", *skills))
+    return " ".join((f"{_plain(card.name)}. {card.description}", *skills))
 
 
 def _plain(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ioa_p2p.mind.lexicon import Lexicon, lexicon
+from ioa_p2p.mind.lexicon import Bag, Lexicon, bag, lexicon, root
 from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning, card_text
 from ioa_p2p.wire.records import Card
@@ -27,7 +27,7 @@ By = Literal["meaning", "words"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Question:
-    """vector: (D,), or None when only words are used."""
+    """words: search words, each once. vector: (D,), or None when only words are used."""
 
     text: str
     words: tuple[str, ...]
@@ -66,12 +66,16 @@ class Ranker:
 
     def scores(self, question: Question, cards: Sequence[Card], vectors: "Vectors | None" = None) -> list[Score]:
         """One a card, in their order. vectors: theirs, if known already; else they are encoded here."""
-        lexical = [self._lexicon.score(question.words, card_words(card)) for card in cards]
-        if question.vector is None:
+        rows = self.vectors(cards) if vectors is None and question.vector is not None else vectors
+        return self.scores_of(question, [bag(card_words(card)) for card in cards], rows)
+
+    def scores_of(self, question: Question, bags: Sequence[Bag], vectors: "Vectors | None") -> list[Score]:
+        """The same for who keeps bags (`lexicon.bag` of `match.card_words`) and vectors. By words alone: no vectors."""
+        asked = tuple(dict.fromkeys(map(root, question.words)))
+        lexical = [self._lexicon.score(asked, each) for each in bags]
+        if question.vector is None or vectors is None:
             return [Score(each, None, each) for each in lexical]
-        rows = self.vectors(cards) if vectors is None else vectors
-        assert rows is not None
-        dense = [float(each) for each in rows @ question.vector]
+        dense = [float(each) for each in vectors @ question.vector]
         return [Score(near + WORDS_WEIGHT * far, near, far) for near, far in zip(dense, lexical, strict=True)]
 
 

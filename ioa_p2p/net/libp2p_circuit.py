@@ -11,6 +11,7 @@ py-libp2p's, the rest is not: that one reserves in anybody's name, copies bytes 
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar, cast
 
 import trio
@@ -202,29 +203,31 @@ def socket_pair(circuit: Circuit) -> tuple[CircuitSocket, SocketLeg]:
 async def splice(
     one: StreamLeg, other: StreamLeg | SocketLeg, passed: Callable[[int], bool] = lambda size: True
 ) -> None:
-    """Pass bytes both ways until either side ends; then close both. passed(size) says whether more may follow."""
+    """Pass bytes both ways until either side ends; then close both. passed(size) says whether more may follow.
+
+    Never raises: whatever breaks, socket or libp2p, ends this circuit only.
+    """
     try:
         async with trio.open_nursery() as nursery:
             for leg in (one, other):
                 nursery.start_soon(leg.watch)
             for source, sink in ((one, other), (other, one)):
                 nursery.start_soon(_pass_on, source, sink, passed, nursery.cancel_scope)
+    except* Exception:
+        pass
     finally:
-        with last_words():
-            await one.close()
-            await other.close()
+        for leg in (one, other):
+            with last_words(), suppress(Exception):
+                await leg.close()
 
 
 async def _pass_on(source: Leg, sink: Leg, passed: Callable[[int], bool], scope: trio.CancelScope) -> None:
     """One way. Its end ends the other: a link has no use for half of itself."""
-    try:
-        while data := await source.receive():
-            await sink.send(data)
-            if not passed(len(data)):
-                break
-        await sink.finish()
-    except Exception:  # whatever broke, socket or libp2p, the circuit is over
-        pass
+    while data := await source.receive():
+        await sink.send(data)
+        if not passed(len(data)):
+            break
+    await sink.finish()
     scope.cancel()
 
 

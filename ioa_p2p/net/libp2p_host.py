@@ -116,7 +116,7 @@ class Host:
         self.read_bytes = 0  # of frames, taken out of the inbox; written by the other side only
         self.posted = False  # the other side has been called and has not begun to read
         self.withheld: set[PipeWire] = set()
-        self.addresses: tuple[str, ...] = ()
+        self._port = 0  # where we listen, once we do
         self._token: trio.lowlevel.TrioToken
         self._come_bytes = 0
         self._listen = listen
@@ -147,7 +147,7 @@ class Host:
             check_port_free(self._listen)
         async with self._host.run([_multiaddr(self._listen)]), trio.open_nursery() as self._nursery:
             self._relayed.nursery = self._nursery
-            self.addresses = self._listening()
+            self._port = self._listening()
             hello = self.switchboard.hello
             self.switchboard.hello = codec.replace(hello, addresses=hello.addresses or self.addresses)
             self._nursery.start_soon(self._beat)
@@ -156,6 +156,13 @@ class Host:
             await self._stop.wait()
             await self._leave()
             self._nursery.cancel_scope.cancel()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Our dialable addresses as of now, for a machine may move to another network; none before we listen."""
+        hosts = _own_hosts(self._listen.host) if self._listen.host in ("0.0.0.0", "::") else [self._listen.host]
+        addresses = (f"{_multiaddr(Endpoint(host, self._port))}/p2p/{self._own}" for host in hosts)
+        return tuple(addresses)[: limits.RECORD_ADDRESSES_MAX] if self._port else ()
 
     def stop(self) -> None:
         self._stop.set()
@@ -340,15 +347,11 @@ class Host:
 
     # -- beginning and end -------------------------------------------------------------------------------
 
-    def _listening(self) -> tuple[str, ...]:
-        """Our dialable addresses. Raises NetError when libp2p does not listen."""
-        ports = [int(address.value_for_protocol("tcp") or 0) for address in self._host.get_transport_addrs()]
-        if not ports:
-            raise NetError("cannot-bind", f"libp2p cannot listen on {self._listen.host}:{self._listen.port}")
-        hosts = _own_hosts(self._listen.host) if self._listen.host in ("0.0.0.0", "::") else [self._listen.host]
-        return tuple(
-            f"{_multiaddr(Endpoint(host, ports[0]))}/p2p/{self._own}" for host in hosts[: limits.RECORD_ADDRESSES_MAX]
-        )
+    def _listening(self) -> int:
+        """Our port. Raises NetError when libp2p does not listen."""
+        for address in self._host.get_transport_addrs():
+            return int(address.value_for_protocol("tcp") or 0)
+        raise NetError("cannot-bind", f"libp2p cannot listen on {self._listen.host}:{self._listen.port}")
 
     async def _leave(self) -> None:
         """Up to a second to write what waits and to let peers read it; then no socket is left to hold us up."""

@@ -9,6 +9,7 @@ A place is for the key that the connection proves. What passes is sealed between
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,17 +62,15 @@ class Relay:
         try:
             with trio.fail_after(limits.LINK_HANDSHAKE_S):
                 request = await hear(stream, HopMessage)
-                if request.type == HopMessage.RESERVE:
-                    await self._reserve(stream)
-                    await stream.close()
-                    return
-                target = await self._connect(stream, request)
-            await self._carry(stream, target, ID(request.peer.id))
+            if request.type == HopMessage.RESERVE:
+                await self._reserve(stream)
+            elif request.type == HopMessage.CONNECT:
+                await self._connect(stream, ID(request.peer.id))
+            else:
+                raise CircuitRefusedError(Status.UNEXPECTED_MESSAGE)
         except CircuitRefusedError as refusal:
             self._counters[f"relay-refused {refusal.status}"] += 1
-            with trio.move_on_after(limits.LINK_HANDSHAKE_S):
-                await tell(stream, HopMessage(type=HopMessage.STATUS, status=Status.Value(refusal.status)))
-                await stream.close()
+            await _answer(stream, HopMessage(type=HopMessage.STATUS, status=Status.Value(refusal.status)))
 
     # -- places -------------------------------------------------------------------------------------------
 
@@ -89,40 +88,46 @@ class Relay:
         self._places[peer] = Place(conn, remote.host, trio.current_time() + limits.RELAY_RESERVATION_S)
         self._counters["relay-reservations"] += 1
         place = Reservation(expire=int(time.time() + limits.RELAY_RESERVATION_S))
-        await tell(stream, HopMessage(type=HopMessage.STATUS, status=Status.OK, reservation=place, limit=self._limit()))
+        given = HopMessage(type=HopMessage.STATUS, status=Status.OK, reservation=place, limit=self._limit())
+        await _answer(stream, given)
 
     def _limit(self) -> Limit:
         return Limit(duration=self._terms.circuit_s_max, data=self._terms.circuit_bytes_max)
 
     # -- circuits -----------------------------------------------------------------------------------------
 
-    async def _connect(self, stream: INetStream, request: HopMessage) -> INetStream:
-        """Ask the target; its stop stream once both sides know that the circuit stands. Raises CircuitRefusedError."""
-        source, target = stream.muxed_conn.peer_id, ID(request.peer.id)
-        if request.type != HopMessage.CONNECT:
-            raise CircuitRefusedError(Status.UNEXPECTED_MESSAGE)
+    async def _connect(self, stream: INetStream, target: ID) -> None:
+        """Ask the target, tell the source, and carry what they say. Raises CircuitRefusedError."""
+        ends = (stream.muxed_conn.peer_id, target)
         place = self._places.get(target)
-        if place is None or not place.stands or source == target:
+        if place is None or not place.stands or ends[0] == target:
             raise CircuitRefusedError(Status.NO_RESERVATION)
-        if not self._has_room(source, target):
+        busiest = max(sum(peer in others for others in self._circuits) for peer in ends)
+        if len(self._circuits) >= limits.RELAY_CIRCUITS_MAX or busiest >= limits.RELAY_CIRCUITS_PER_PEER_MAX:
             raise CircuitRefusedError(Status.RESOURCE_LIMIT_EXCEEDED)
+        self._circuits.append(ends)  # before anything is awaited, or many at once would all find room
+        try:
+            onward = await self._call(place, ends[0])
+            await tell(stream, HopMessage(type=HopMessage.STATUS, status=Status.OK, limit=self._limit()))
+            self._counters["relay-circuits"] += 1
+            with trio.move_on_after(self._terms.circuit_s_max):
+                await splice(StreamLeg(stream), StreamLeg(onward), self._meter())
+        finally:
+            self._circuits.remove(ends)
+
+    async def _call(self, place: Place, source: ID) -> INetStream:
+        """The target's stop stream, once it takes the call. Raises CircuitRefusedError."""
         who = PeerId(id=source.to_bytes())
         try:
-            onward = await open_stream(place.conn, STOP)
-            await ask(onward, StopMessage(type=StopMessage.CONNECT, peer=who, limit=self._limit()))
+            with trio.fail_after(limits.LINK_HANDSHAKE_S):
+                onward = await open_stream(place.conn, STOP)
+                await ask(onward, StopMessage(type=StopMessage.CONNECT, peer=who, limit=self._limit()))
         except Exception:  # the target's fault, whatever it is
             raise CircuitRefusedError(Status.CONNECTION_FAILED) from None
-        await tell(stream, HopMessage(type=HopMessage.STATUS, status=Status.OK, limit=self._limit()))
         return onward
 
-    def _has_room(self, source: ID, target: ID) -> bool:
-        busiest = max(sum(peer in ends for ends in self._circuits) for peer in (source, target))
-        return len(self._circuits) < limits.RELAY_CIRCUITS_MAX and busiest < limits.RELAY_CIRCUITS_PER_PEER_MAX
-
-    async def _carry(self, stream: INetStream, onward: INetStream, target: ID) -> None:
-        ends = (stream.muxed_conn.peer_id, target)
-        self._circuits.append(ends)
-        self._counters["relay-circuits"] += 1
+    def _meter(self) -> Callable[[int], bool]:
+        """Counts what one circuit passes; False once it is enough."""
         left = self._terms.circuit_bytes_max
 
         def passed(size: int) -> bool:
@@ -131,8 +136,11 @@ class Relay:
             self._counters["relay-bytes"] += size
             return left > 0
 
-        try:
-            with trio.move_on_after(self._terms.circuit_s_max):
-                await splice(StreamLeg(stream), StreamLeg(onward), passed)
-        finally:
-            self._circuits.remove(ends)
+        return passed
+
+
+async def _answer(stream: INetStream, message: HopMessage) -> None:
+    """The last word on a stream."""
+    with trio.move_on_after(limits.LINK_HANDSHAKE_S):
+        await tell(stream, message)
+        await stream.close()

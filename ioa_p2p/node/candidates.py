@@ -1,9 +1,10 @@
 """Agents that pointers name, before anything is fetched of them: who is worth a record and a card.
 
-    pointers of many index keys ── add ──> one candidate an agent ── best ──> by sketch, and by the keys it was under
+    pointers of many index keys ── add ──> one candidate an agent ── best ──> by sketch, by words, by its name's meaning
 
-A pointer holds no text. What is known is how near its sketch is to the query's, and which of the query's keys it was
-found under; a rare word tells more than a common one. Holders may leave agents out, but cannot make any up.
+A pointer holds no text but the agent's name. What is known is how near its sketch is to the query's, which of the
+query's words it was found under or is named by (a rare word tells more than a common one), and, where there is a model,
+how near its name is. Weights: docs/search.md, "Search over the mesh". Holders may leave agents out, but make none up.
 """
 
 import math
@@ -14,40 +15,48 @@ from operator import mul
 from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.words import words
 
 Agent = tuple[bytes, str]
 
-WORDS_WEIGHT = 0.5  # all words against a cosine of 1; tuned in bench/search.py
+WORDS_WEIGHT = 0.03  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next one
+NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """endpoint: packed, of its node's DHT. keys: index keys it was found under. near: cosine of the sketches, or 0."""
+    """endpoint: packed, of its node's DHT. keys: index keys it was found under. near: cosine of the sketches, or 0;
+    named: of its name and the query, or 0."""
 
     node: bytes
     agent: str
     seq: int
     endpoint: bytes
     near: float
+    named: float = 0.0
     keys: set[str] = field(default_factory=set[str])
+
+    @property
+    def name(self) -> str:
+        """As words."""
+        return self.agent.replace("-", " ")
 
 
 class Candidates:
-    """sketch: the query's, or empty. filters: index keys that every hit should be under."""
+    """sketch: the query's, or empty. asked: its words. filters: index keys that every hit should be under."""
 
-    def __init__(self, sketch: bytes = b"", filters: Iterable[str] = ()) -> None:
+    def __init__(self, sketch: bytes = b"", asked: Iterable[str] = (), filters: Iterable[str] = ()) -> None:
         self._sketch = _signed(sketch)
+        self._asked = frozenset(asked)
         self._filters = frozenset(filters)
         self._found: dict[Agent, Candidate] = {}
-        self._searched: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._found)
 
     def add(self, key: str, pointers: Iterable[Pointer]) -> None:
         """What a search of one index key brought."""
-        self._searched.add(key)
         for pointer in pointers:
             agent = pointer.node, pointer.agent
             known = self._found.get(agent) or self._new(agent, pointer)
@@ -57,8 +66,7 @@ class Candidates:
 
     def best(self) -> list[Candidate]:
         """All, the most promising first."""
-        total = sum(map(self._weight, self._searched)) or 1.0
-        scores = {agent: self._score(candidate, total) for agent, candidate in self._found.items()}
+        scores = {agent: self._score(candidate) for agent, candidate in self._found.items()}
         return [self._found[agent] for agent in sorted(scores, key=lambda agent: (-scores[agent], agent))]
 
     def _new(self, agent: Agent, pointer: Pointer) -> Candidate | None:
@@ -73,15 +81,15 @@ class Candidates:
             known.seq, known.endpoint = pointer.seq, pointer.endpoint
             known.near = cosine(self._sketch, _signed(pointer.sketch))
 
-    def _score(self, candidate: Candidate, total: float) -> float:
-        words = sum(map(self._weight, candidate.keys)) / total
+    def _score(self, candidate: Candidate) -> float:
         filters = len(candidate.keys & self._filters)
-        return candidate.near + WORDS_WEIGHT * words + FILTER_WEIGHT * filters
+        telling = sum(map(lexicon().weight, self._words_of(candidate)))
+        return candidate.near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
 
-    def _weight(self, key: str) -> float:
-        """How much it tells to be found under this key; of a cell the sketch tells it better."""
-        kind, _, word = key.partition(":")
-        return lexicon().weight(word) if kind == "word" else 0.0
+    def _words_of(self, candidate: Candidate) -> set[str]:
+        """The query's words that it is found under or named by."""
+        under = {key.removeprefix("word:") for key in candidate.keys if key.startswith("word:")}
+        return {word for word in [*under, *words(candidate.name)] if word in self._asked}
 
 
 def cosine(a: memoryview, b: memoryview) -> float:

@@ -30,7 +30,7 @@ def run(node: Node) -> list[dict[str, Any]]:
                "open the UDP and TCP port in the firewall, or have a neighbour that relays; see docs/nat.md"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),
-        _check("key", not node.alarms, node.alarms[-1] if node.alarms else "no clone heard of",
+        _check("clones", not node.alarms, node.alarms[-1] if node.alarms else "no clone heard of",
                "a key lives on one device: stop the other node, or make it a new key"),
         *(_check(f"agent {name}", False, str(fault), fault.hint) for name, fault in node.agents.failures.items()),
     ]  # fmt: skip

@@ -61,8 +61,10 @@ class Local(Protocol):
         """Our own agents."""
         ...
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[Known]:
-        """The likeliest of the local directory, the best first."""
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[Known]:
+        """The likeliest of the local directory, the best first. keys: filters, as index keys."""
         ...
 
     def card(self, card_hash: bytes) -> Card | None:
@@ -72,12 +74,16 @@ class Local(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What every search works with. load: of a node, 0 to 1, as it last told; None if it never did."""
+    """What every search works with. load: of a node, 0 to 1, as it last told; None if it never did.
+
+    nearness: of texts to what an aspect is of, by a model.
+    """
 
     mesh: Mesh
     reach: Reach
     local: Local
     trust: Trust
+    nearness: Callable[[Aspect, Sequence[str]], Awaitable[Sequence[float]]]
     load: Callable[[NodeId], float | None] = lambda node: None
 
 
@@ -96,17 +102,18 @@ class Search:
         on_hit: Callable[[Hit], None] = lambda hit: None,
         *,
         thorough: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         self.query = query
         self.aspect = aspect
         self.hits: dict[Agent, Hit] = {}
-        self.budget = Budget()
+        self.budget = budget or Budget()
         self.holders = 0
         self.local_hits = 0
         self._means = means
         self._on_hit = on_hit
         self._thorough = thorough
-        self._candidates = Candidates(aspect.sketch if aspect else b"", query.filter_keys)
+        self._candidates = Candidates(aspect.sketch if aspect else b"", query.words, query.filter_keys)
         self._searched: dict[str, None] = {}
         self._seen: set[Agent] = set()
         self._heard = False
@@ -138,7 +145,8 @@ class Search:
 
     async def look_here(self) -> None:
         """Hits of the local directory; their nodes have not answered yet."""
-        for record, card in await self._means.local.known(self.query.words, self.aspect, LOCAL_MAX):
+        wanted = self.query.words, self.aspect, LOCAL_MAX, self.query.filter_keys
+        for record, card in await self._means.local.known(*wanted):
             if (record.node, record.agent) not in self._seen and self.query.fits(card):
                 self.local_hits += 1
                 self._take(record, card, Source.DIRECTORY, answered=False)
@@ -163,6 +171,7 @@ class Search:
 
     async def _ask_mesh(self, keys: Iterable[str]) -> None:
         await self._gather(keys)
+        await self._read_names()
         await self._look_at(limits.FIND_CARDS_MAX)
 
     async def _gather(self, keys: Iterable[str]) -> None:
@@ -184,13 +193,27 @@ class Search:
     async def _follow(self, key: str) -> None:
         sketch = self.aspect.sketch if self.aspect else b""
         try:
-            found = await self._means.mesh.pointers(key, sketch, thorough=self._thorough)
+            found = await self._means.mesh.pointers(key, sketch, thorough=self._thorough, wanted=self._wanted(key))
         except (UsageError, TimeoutError):
             return
         self.holders += found.answered
         self._heard = self._heard or found.answered > 0
         self.budget.charge_key(found.rpcs, found.size_bytes)
         self._candidates.add(key, found.pointers)
+
+    def _wanted(self, key: str) -> int:
+        """Pointers that will do: all, where an assignment or a filter depends on them."""
+        if self._thorough or key in self.query.filter_keys:
+            return limits.POINTERS_READ_MAX
+        return limits.FIND_CELL_POINTERS if key.startswith("cell:") else limits.FIND_WORD_POINTERS
+
+    async def _read_names(self) -> None:
+        """The meaning of the most promising names: all that a pointer says in words."""
+        if self.aspect is not None:
+            best = self._candidates.best()[: limits.FIND_NAMES_MAX]
+            near = await self._means.nearness(self.aspect, [candidate.name for candidate in best])
+            for candidate, named in zip(best, near, strict=True):
+                candidate.named = named
 
     # -- the mesh: records and cards of the best
 
@@ -207,7 +230,8 @@ class Search:
             if candidate is None:
                 return False
             left -= 1
-            left += not await self._look(candidate)
+            if not await self._look(candidate):
+                left += 1
             return True
 
         await _workers(AT_ONCE, one_more)

@@ -9,18 +9,25 @@ aside and begun anew; while the disk refuses, nothing new is kept, and what is k
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ioa_p2p.errors import StorageError
+from ioa_p2p.mind.meaning import Meaning, card_text
+from ioa_p2p.mind.ranking import WORDS_WEIGHT
 from ioa_p2p.node import clock
+from ioa_p2p.node.sense import Aspect
 from ioa_p2p.storage.catalogue import Catalogue, Known, Match
 from ioa_p2p.storage.schema import is_broken, set_aside
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.ids import NodeId
-from ioa_p2p.wire.records import AgentRecord
+from ioa_p2p.wire.records import AgentRecord, Card
+
+if TYPE_CHECKING:
+    from ioa_p2p.mind.meaning import Vectors
 
 T = TypeVar("T")
 
@@ -46,6 +53,8 @@ class Keeping:
         self._refusing = ""
         self._waiting: deque[Callable[[Catalogue], None]] = deque(maxlen=limits.CATALOGUE_WAITING_MAX)
         self._news = asyncio.Event()
+        self._model, self._meant = "", True
+        self._encode: Callable[[Sequence[Card]], Awaitable[Sequence[bytes]]]
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="directory")
         self._writing: asyncio.Task[None] | None = None
 
@@ -62,7 +71,7 @@ class Keeping:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.wait([self._writing])
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        await self._behind(self._close)
         self._thread.shutdown(wait=True)
 
     # -- what is heard
@@ -75,8 +84,15 @@ class Keeping:
     def card(self, card_hash: bytes, card: bytes) -> None:
         """A card that is what its hash names, and decodes."""
         self._soon(lambda catalogue: catalogue.put_card(card_hash, card, None, ""))
+        self._meant = False
 
-    # -- what is asked; both block for some ms, on any thread
+    def mean_by(self, model: str, encode: Callable[[Sequence[Card]], Awaitable[Sequence[bytes]]]) -> None:
+        """From now on every card gets its vector of this model. encode: gives one a card, as `packed` makes them."""
+        self._model, self._encode = model, encode
+        self._meant = False
+        self._news.set()
+
+    # -- what is asked; all block for some ms, on any thread
 
     def search(
         self, words: Sequence[str], vector: bytes | None, model: str, limit: int, keys: Sequence[str] = ()
@@ -84,6 +100,16 @@ class Keeping:
         """See `Catalogue.search`. Nothing is found while the directory cannot be read."""
         now_wall = clock.now().wall
         return self._read(lambda catalogue: catalogue.search(words, vector, model, limit, now_wall, keys)) or []
+
+    def find(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str] = ()
+    ) -> list[tuple[AgentRecord, Card]]:
+        """The `limit` likeliest whose cards are known, the best first."""
+        vector, model = (packed(aspect.vector), aspect.model) if aspect is not None else (None, "")
+        found = self.search(words, vector, model, 2 * limit, keys)
+        found.sort(key=lambda match: match.dense + WORDS_WEIGHT * match.lexical, reverse=True)
+        described = [(match.known.record, match.known.card) for match in found]
+        return [(record, card) for record, card in described if card is not None][:limit]
 
     def get(self, node: NodeId, agent: str) -> Known | None:
         now_wall = clock.now().wall
@@ -123,7 +149,27 @@ class Keeping:
             await asyncio.sleep(limits.CATALOGUE_WAIT_S)
             self._news.clear()
             while self._waiting:
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._write, self._take())
+                await self._behind(self._write, self._take())
+            if self._model and not self._meant:
+                await self._mean()
+
+    async def _mean(self) -> None:
+        """Vectors for the cards that lack one, some at a time. What cannot be written is tried with the next card."""
+        self._meant = True
+        while not self._refusing and (lacking := await self._behind(self._lacking)):
+            try:
+                found = await self._encode([codec.decode(card, Card) for _, card in lacking])
+            except Exception:
+                log.exception("the encoder failed on %d cards", len(lacking))
+                return
+            rows = [(*row, vector) for row, vector in zip(lacking, found, strict=True)]
+            await self._behind(self._write, [partial(_put_vector, self._model, row) for row in rows])
+
+    def _lacking(self) -> list[tuple[bytes, bytes]]:
+        return self._read(lambda catalogue: catalogue.lacking(self._model, limits.CATALOGUE_ENCODED_AT_ONCE)) or []
+
+    async def _behind(self, work: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
     def _take(self) -> list[Callable[[Catalogue], None]]:
         return [self._waiting.popleft() for _ in range(min(len(self._waiting), limits.CATALOGUE_BATCH_MAX))]
@@ -155,10 +201,14 @@ class Keeping:
 
     def _begin_anew(self, broken: Catalogue) -> None:
         """Unless that is done already: several may meet the damage."""
-        if self._catalogue is broken:
-            self._catalogue = None
-            broken.close()
-            self._write([])
+        if self._catalogue is not broken:
+            return
+        self._catalogue = None
+        broken.close()
+        try:
+            self._catalogue = self._anew()
+        except StorageError as fault:
+            self._refused(fault)
 
     def _anew(self) -> Catalogue:
         aside = set_aside(self._path)
@@ -176,6 +226,20 @@ class Keeping:
             self._write(self._take())
         if self._catalogue is not None:
             self._catalogue.close()
+
+
+def packed(vector: "Vectors") -> bytes:
+    """A direction as signed bytes, which is how the directory keeps it."""
+    return (vector * (127 / max(float(abs(vector).max()), 1e-9))).round().astype("int8").tobytes()
+
+
+def encoded(model: Meaning, cards: Sequence[Card]) -> list[bytes]:
+    """What each card is about. Blocks."""
+    return [packed(vector) for vector in model.encode([card_text(card) for card in cards])]
+
+
+def _put_vector(model: str, row: tuple[bytes, bytes, bytes], catalogue: Catalogue) -> None:
+    catalogue.put_card(*row, model)
 
 
 def _forget_former(catalogue: Catalogue, own: NodeId, agents: frozenset[str]) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SERVICE = "_ioa-p2p._udp.local."
 VERSION = "1"
 FIRST_S = 1.5  # the first look waits so long for somebody: answers to a question come within a second
+FLUSH_S = 1.5  # after a change the old address is still told for a second (RFC 6762, 10.2)
 EVERY_S = 60.0  # changes are told at once; this only repeats them
 
 log = logging.getLogger(__name__)
@@ -127,16 +128,17 @@ class Lan:
         if state_change.name == "Removed":
             self._forget(name)
         elif len(self._asking) < limits.LAN_PEERS_MAX:
-            asking = asyncio.ensure_future(self._ask(name))
+            asking = asyncio.ensure_future(self._ask(name, FLUSH_S if state_change.name == "Updated" else 0.0))
             self._asking.add(asking)
             asking.add_done_callback(self._asking.discard)
         else:
             self.counters["lan-overloaded"] += 1
 
-    async def _ask(self, name: str) -> None:
+    async def _ask(self, name: str, after_s: float) -> None:
         """The details of an announcement."""
         from zeroconf.asyncio import AsyncServiceInfo
 
+        await asyncio.sleep(after_s)
         if self._zeroconf is None:
             return
         try:

@@ -13,7 +13,7 @@ from ioa_p2p.wire.records import Card
 
 
 class LocalDirectory:
-    """own: records and cards of our agents. find: candidates of the directory (words, aspect, limit); it may block.
+    """own: records and cards of our agents. find: candidates of the directory (words, aspect, limit, keys); may block.
 
     kept: a card by its hash, from a cache.
     """
@@ -21,7 +21,7 @@ class LocalDirectory:
     def __init__(
         self,
         own: Callable[[], Iterable[Known]],
-        find: Callable[[Sequence[str], Aspect | None, int], Sequence[Known]],
+        find: Callable[[Sequence[str], Aspect | None, int, Sequence[str]], Sequence[Known]],
         kept: Callable[[bytes], Card | None],
     ) -> None:
         self._own = own
@@ -34,5 +34,7 @@ class LocalDirectory:
     def card(self, card_hash: bytes) -> Card | None:
         return self._kept(card_hash)
 
-    async def known(self, words: Sequence[str], aspect: Aspect | None, limit: int) -> Sequence[Known]:
-        return await asyncio.to_thread(self._find, words, aspect, limit)
+    async def known(
+        self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
+    ) -> Sequence[Known]:
+        return await asyncio.to_thread(self._find, words, aspect, limit, keys)

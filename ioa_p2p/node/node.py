@@ -43,7 +43,7 @@ from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
-from ioa_p2p.node.keeping import Keeping
+from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.query import Query
@@ -96,7 +96,6 @@ class Node:
         self.config = config
         self.started = time.time()
         self.ready = asyncio.Event()
-        self.reachable = True
         self.health: StorageError | None = None
         self.alarms: list[str] = []
         self.stories = Stories()
@@ -244,7 +243,7 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
-        self.local = LocalDirectory(self._own, lambda words, aspect, limit: (), self.directory.kept_card)
+        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -292,6 +291,11 @@ class Node:
     # -- what others may ask of the node
 
     @property
+    def reachable(self) -> bool:
+        """Whether strangers reach us, as far as it is known by now."""
+        return self.dht.is_reachable
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Where our links are dialled: our own addresses, then those through relays; as many as a record holds."""
         relayed = self.relays.addresses
@@ -323,7 +327,9 @@ class Node:
     ) -> Search:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
-        means = Means(self.directory, self.neighbourhood, self.local, self.trust, self.experience.load)
+        means = Means(
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
+        )
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
     async def rank(self, search: Search) -> Answer:
@@ -372,6 +378,9 @@ class Node:
         """There is a model now: publish again, so that our agents are found by meaning."""
         self._meaning_task = asyncio.create_task(self._encode_own())
         self._stack.callback(self._meaning_task.cancel)
+
+        if self.sense.model is not None:
+            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
 
     async def _encode_own(self) -> None:
         for name, card in self.agents.cards.items():
@@ -424,8 +433,8 @@ class Node:
             return
         match event:
             case dht_events.Ready(peers, reachable, _):
-                self.reachable = reachable
                 self.ready.set()
+                self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
                 self.keeping.heard(record, frame)

@@ -51,7 +51,8 @@ class Query:
 
         Raises UsageError('empty-query').
         """
-        by_word = [f"word:{word}" for word in self.telling_words[: limits.FIND_WORDS_MAX]]
+        most = limits.FIND_WORDS_BESIDE_CELLS if cells else limits.FIND_WORDS_MAX
+        by_word = [f"word:{word}" for word in self.telling_words[:most]]
         keys = list(dict.fromkeys([*self.filter_keys, *_in_turn(cells, by_word)]))
         if not keys:
             raise UsageError("empty-query", "nothing to search for", "give a word, --skill, --in, --out or --tag")

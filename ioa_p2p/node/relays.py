@@ -4,7 +4,7 @@
     RelayUp ──> `addresses` ──> on_change: records are issued anew          RelayDown ──> another is asked
     proven reachable after all ──> none
 
-A relay that refused rests for a while, so that the next one is asked.
+A relay that refused, or was lost, rests for a while, so that the next one is asked.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ FEATURE = "relay/1"
 
 RELAYS = 2  # one may die, and everybody still gets through at once by the other
 LOOK_S = 5.0  # how often it is looked whether all is as it should be
-REST_S = 60.0  # how long one that refused is not asked
+REST_S = 3.0  # how long one that was lost is not asked: its link may be back by then
+REFUSED_REST_S = 60.0  # likewise, one that refused
 
 
 class Relays:
@@ -64,7 +65,8 @@ class Relays:
             self._chosen[event.peer] = event.address
         else:
             self._chosen.pop(event.peer, None)
-            self._rest_until_s[event.peer] = asyncio.get_running_loop().time() + REST_S
+            rest_s = REFUSED_REST_S if event.reason.startswith("refused") else REST_S
+            self._rest_until_s[event.peer] = asyncio.get_running_loop().time() + rest_s
             self.choose()
         if self.addresses != before:
             self._on_change()

@@ -52,7 +52,7 @@ def read(file: Path) -> bytes:
         with file.open("rb") as opened:
             text = opened.read(limits.SEED_LIST_FILE_BYTES_MAX + 1)
     except OSError as fault:
-        raise UsageError("no-list", f"{file}: {fault.strerror}", "`ioa-p2p seeds add FILE` puts one there") from None
+        raise UsageError("no-list", f"{file}: {fault.strerror}", "is the path right?") from None
     try:
         return bytes.fromhex(text[: limits.SEED_LIST_FILE_BYTES_MAX].decode("ascii"))
     except ValueError:

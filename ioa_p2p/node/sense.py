@@ -7,7 +7,7 @@ Loading takes seconds and encoding milliseconds: neither may hold up the event l
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -69,6 +69,10 @@ class Sense:
             return None
         return await self.call(aspect_of, model, text, cells)
 
+    async def nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
+        """Cosine of each text with the one of the aspect; zeros without a model."""
+        return await self.call(nearness, self.model, aspect, texts) if self.model else [0.0] * len(texts)
+
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """`work(*args)` on the model's thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
@@ -87,3 +91,8 @@ def aspect_of(model: Meaning, text: str, cells: int) -> Aspect:
     """What `Sense.aspect` does, at once."""
     vector = model.encode([text])[0]
     return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), vector)
+
+
+def nearness(model: Meaning, aspect: Aspect, texts: Sequence[str]) -> list[float]:
+    """What `Sense.nearness` does, at once."""
+    return [float(sum(a * b for a, b in zip(vector, aspect.vector, strict=True))) for vector in model.encode(texts)]

@@ -277,8 +277,8 @@ class Catalogue:
         """The `limit` best by words, best first, then those of the `limit` best by vector that are not among them.
 
         words: as wire/words.py makes them. vector: signed bytes of `model`, its direction counts. keys: what all must
-        have: "skill:stats", "out:stats.report", "in:metrics", "tag:home". With neither words nor vector: those that
-        were heard last. Ranking proper is the caller's.
+        have: "skill:stats", "out:stats.report", "in:metrics", "word:home" (a word of a tag). With neither words nor
+        vector: those that were heard last. Ranking proper is the caller's.
         """
         with self._reading() as db:
             if not words and vector is None:

@@ -1,9 +1,10 @@
 """What an agent can be found by, as two texts for a full-text index; and a query as an expression over them.
 
     record, card ──> text  "chart bar memory ..."    the words of names, descriptions, tags, examples
-                └──> keys  "6ad1... 90fe..."         skill:stats, skill:stats.outliers, out:T, in:T, tag:home, hashed
+                └──> keys  "6ad1... 90fe..."         skill:stats, skill:stats.outliers, out:T, in:T, word:home, hashed
 
-Keys are hashed into words of their own, so that a type or tag may be any text.
+Keys are texts as agents are published under (docs/wire.md, "Index keys"), but that `word:` means a word of a tag. They
+are hashed into words of their own, so that a type may be any text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ def keys_of(record: AgentRecord, card: Card | None) -> str:
 
 
 def token(key: str) -> str:
-    """One key ("skill:stats", "out:stats.report", "in:metrics", "tag:home") as a word that stands in no text."""
+    """One key ("skill:stats", "out:stats.report", "in:metrics", "word:home") as a word that stands in no text."""
     return ids.blake(key.encode(), _TOKEN_BYTES).hex()
 
 
@@ -61,4 +62,4 @@ def _skill_facts(name: str) -> Iterator[str]:
 def _type_facts(skill: Skill) -> Iterator[str]:
     yield from (f"in:{name.removesuffix('*')}" for name in skill.inputs)
     yield from (f"out:{name.removesuffix('*')}" for name in skill.outputs)
-    yield from (f"tag:{name}" for name in skill.tags)
+    yield from (f"word:{word}" for tag in skill.tags for word in words(tag))

@@ -108,6 +108,8 @@ class Verdict(IntEnum):
     OLDER = 2  # a newer seq is held
     FULL = 3  # a quota is met and nothing has expired, or the key is crowded and this is not in its sample
     TOKEN = 4  # the token does not prove this address (any more)
+    TIME = 5  # issued in the future, or its time is over: one of our clocks is wrong
+    BUSY = 6  # you store too much at once, try again later
 
 
 class Rpc(Message, frozen=True):
@@ -156,7 +158,8 @@ class FindPointers(Rpc, frozen=True, tag=5):
 class Found(Rpc, frozen=True, tag=6):
     """frames: signed frames, contacts: the closest first, both as many as fit one datagram.
 
-    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too.
+    cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too. sources: of
+    each pointer 4 B that stand for where it was stored from.
     """
 
     token: Token
@@ -164,6 +167,7 @@ class Found(Rpc, frozen=True, tag=6):
     contacts: Annotated[tuple[PackedContact, ...], Meta(max_length=limits.DHT_CONTACTS_MAX)] = ()
     cursor: Cursor = b""
     split: bool = False
+    sources: Annotated[bytes, Meta(max_length=16 * limits.POINTER_SOURCE_BYTES)] = b""
 
 
 class Store(Rpc, frozen=True, tag=7):

@@ -92,7 +92,7 @@ DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is 
 STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
 STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
-STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer
+STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer, in an empty store; see Store
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
 STORE_BUDGET_PEERS_MAX = 1_024  # senders counted; over: the longest idle is forgotten
@@ -260,9 +260,12 @@ POINTERS_CURSOR_BYTES = 6  # start u32be, number given u16be; another length: Pe
 POINTERS_PAGE = 4  # pointers that fit one answer whatever their size
 POINTERS_READ_MAX = 256  # agents after which a read turns no more pages; all first pages are taken
 POINTERS_PAGED_HOLDERS = 3  # drawn by lot and read to the end; of the others a read takes the first page
+POINTERS_RANKED_MAX = 32  # that one read by sketch brings; over: left unread, the next cell has nearer ones
 POINTERS_AGREE = 3  # holders on different paths that know nothing nearer: then a read by sketch has the nearest
 POINTERS_TOP = 3  # the nearest that they must agree on: what one page gives by merit
-POINTERS_SHARDS = 4  # of the 16 at depth 4 that a read of a popular key looks at: four more regions of the mesh
+POINTERS_SHARDS = 2  # of the 16 at depth 4 that a read of a popular key looks at: each costs a lookup
+POINTERS_SHARDS_THOROUGH = 4  # likewise, for what feeds an assignment
+POINTER_SOURCE_BYTES = 4  # tells sources of one answer apart: two alike by chance share a turn, no more
 
 # -- staying in the mesh ----------------------------------------------------------------------------
 REQUEST_BUDGET_KEY = (1_000, 200)  # requests of one node: a put of 32 pointers among few nodes asks each 66 times
@@ -288,6 +291,7 @@ CATALOGUE_WORDS_MAX = 64  # of a query; the rest of a long text tells little mor
 CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and reading their lists costs most
 CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
 CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
+CATALOGUE_ENCODED_AT_ONCE = 16  # cards encoded in one go: some 50 ms of a thread
 CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 
@@ -306,8 +310,13 @@ LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer'
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
 LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
-FIND_CELLS_MAX = 10  # cells of the index model that a search asks for, nearest first; see docs/search.md
-FIND_WORDS_MAX = 12  # words of a query; more add little and cost a lookup each
+FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; docs/search.md has the curve
+FIND_WORDS_BESIDE_CELLS = 8  # words of a query, rarest first, where there is a model; likewise
+FIND_WORDS_MAX = 12  # where there is none; more add little and cost a lookup each
+FIND_NAMES_MAX = 40  # names of the most promising that are read for their meaning: some 2 ms each
+POINTERS_BRIEF_K = 6  # nearest holders that a brief read hears: on four paths, so one liar hides nothing
+FIND_CELL_POINTERS = 24  # of one cell, the nearest: nobody farther comes among the last ten
+FIND_WORD_POINTERS = 32  # of one word; who is under several words is found under a rarer one
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
 FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
 FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise

@@ -83,7 +83,7 @@ class FakeNode:
         return handle
 
 
-VERBS = "status id peers publish find ask resume teams team cancel tasks task doctor seeds stop".split()
+VERBS = "status id peers publish find show ask resume teams team cancel tasks task doctor seeds stop".split()
 
 
 @pytest.fixture

@@ -149,8 +149,8 @@ def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list
 
 @pytest.mark.parametrize(
     "command",
-    ["down", "status", "seeds list", "peers", "publish", "find x", "ask x", "ask --resume", "team list", "team show x",
-     "team cancel x", "task list", "task show x", "task cancel x"],
+    ["down", "status", "seeds list", "peers", "publish", "find x", "show x", "ask x", "ask --resume",
+     "team list", "team show x", "team cancel x", "task list", "task show x", "task cancel x"],
 )  # fmt: skip
 def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
     answer = cli(*command.split(), "--json")
@@ -221,25 +221,85 @@ def test_peers_are_listed(cli: Cli, node: FakeNode) -> None:
 
 
 def test_publish_tells_copies_and_warnings(cli: Cli, node: FakeNode) -> None:
-    record = {"agent": "meter", "seq": 7, "copies": 12, "skills": ["a.b"], "warnings": ["2 keywords cut"]}
+    record = {"agent": "meter", "seq": 7, "copies": 12, "holders": 16, "keys": 32, "meaning": True, "skills": ["a.b"],
+              "warnings": ["2 keywords cut"]}  # fmt: skip
     node.answers("publish", {"records": [record]})
     answer = cli("publish", "meter")
-    assert "meter  7    12      a.b" in answer.out
+    assert "meter  7    12 of 16  32    meaning, words  a.b" in answer.out
     assert "2 keywords cut" in answer.err
     assert node.asked == [("publish", {"agent": "meter"})]
 
 
-def test_find_shows_hits_as_they_come(cli: Cli, node: FakeNode) -> None:
-    hit = {"kind": "hit", "agent": "meter", "node": OTHER, "skills": ["device.measure"], "description": "measures"}
-    node.answers("find", {"hits": 1, "holders": 7}, hit)
-    answer = cli("find", "disk", "usage", "--out", "metrics.samples")
-    assert f"meter@{OTHER}  device.measure" in answer.out
-    assert "7 holders asked" in answer.err
+HIT = {"kind": "hit", "agent": "meter", "node": OTHER, "skills": ["device.measure"], "description": "measures",
+       "trust": "stranger", "age_s": 200.0, "answered": True, "source": "mesh"}  # fmt: skip
+RANKED = {**HIT, "match": 1.5, "why": ["a stranger", "match 1.50"]}
+FOUND: dict[str, Any] = {"hits": 1, "ranked": [RANKED], "needs": [], "ranking": "words", "holders": 7, "local_hits": 1,
+                         "rpcs": 40, "bytes": 2048}  # fmt: skip
+
+
+def test_find_shows_hits_as_they_come_and_then_their_order(cli: Cli, node: FakeNode) -> None:
+    node.answers("find", FOUND, {**HIT, "answered": False}, HIT)
+    answer = cli("find", "disk", "usage", "--out", "metrics.samples", "--trust", "granted")
+    assert f"meter@{OTHER[:8]}  stranger, 3 min old, not asked yet  device.measure" in answer.out
+    assert answer.out.count("measures") == 1, "told again when it answered, shown once"
+    assert f"  1. meter@{OTHER[:8]}  stranger" in answer.out
+    assert "1 found, ranked by words; 7 holders asked" in answer.err
     (_, args) = node.asked[0]
-    assert (args["words"], args["out"], args["skill"]) == ("disk usage", "metrics.samples", None)
+    assert (args["words"], args["out"], args["skill"], args["trust"]) == (
+        "disk usage",
+        "metrics.samples",
+        None,
+        "granted",
+    )
     scripted = cli("find", "disk", "--json")
-    assert scripted.events == [hit]
-    assert scripted.last == {"ok": True, "hits": 1, "holders": 7}
+    assert [event["answered"] for event in scripted.events] == [False, True]
+    assert scripted.last == {"ok": True, **FOUND}
+
+
+def test_find_explains_each_place_and_the_cost(cli: Cli, node: FakeNode) -> None:
+    node.answers("find", FOUND, HIT)
+    plain, told = cli("find", "disk"), cli("find", "disk", "--explain")
+    assert "a stranger; match 1.50" in told.out
+    assert "a stranger; match 1.50" not in plain.out
+    assert "40 requests, 2 KiB; 1 were known" in told.err
+
+
+def test_find_groups_agents_by_need_when_there_are_several(cli: Cli, node: FakeNode) -> None:
+    needs = [{"need": "book a flight", "agents": [f"flyer@{OTHER}"]}, {"need": "plan meals", "agents": []}]
+    node.answers("find", {**FOUND, "needs": needs}, HIT)
+    out = cli("find", "book a flight and plan meals").out
+    assert f"book a flight: flyer@{OTHER[:8]}" in out
+    assert "plan meals: nobody" in out
+
+
+SHOWN: dict[str, Any] = {
+    "agent": "meter", "node": OTHER, "signature": "good", "seq": 9, "issued": 1_800_000_000, "age_s": 3.0,
+    "expires_s": 7_000.0, "holders": 20, "copies": 18, "trust": "granted", "why": "its node is on the allow-list",
+    "addresses": ["/ip4/192.0.2.1/tcp/1"], "endpoint": "192.0.2.1:1", "features": [], "index_model": "",
+    "card": "matches", "card_hash": "00", "card_bytes": 210, "version": "1", "description": "measures\nthings",
+    "skills": [{"name": "device.measure", "description": "", "effect": "pure", "inputs": [], "outputs": ["samples"],
+                "tags": ["disk"], "examples": []}],
+}  # fmt: skip
+
+
+def test_show_tells_what_is_proven_apart_from_what_is_said(cli: Cli, node: FakeNode) -> None:
+    node.answers("show", SHOWN)
+    out = cli("show", f"meter@{OTHER[:8]}").out
+    assert node.asked == [("show", {"agent": f"meter@{OTHER[:8]}"})]
+    proven, said = out.split("it says of itself:")
+    assert "good: its node signed this record, number 9" in proven
+    assert "18 of 20 asked have it" in proven
+    assert "matches the hash in the record, 210 bytes" in proven
+    assert "measures things" in said
+    assert "device.measure  - -> samples  pure  [disk]" in said
+    assert cli("show", "meter", "--json").last == {"ok": True, **SHOWN}
+
+
+def test_show_says_when_the_card_is_not_to_be_had(cli: Cli, node: FakeNode) -> None:
+    node.answers("show", {**SHOWN, "card": "not-had", "description": "", "skills": [{"name": "device.measure"}]})
+    out = cli("show", "meter").out
+    assert "not had: its node does not answer" in out
+    assert "device.measure" in out
 
 
 def test_find_wants_something_to_find(cli: Cli) -> None:
@@ -247,8 +307,8 @@ def test_find_wants_something_to_find(cli: Cli) -> None:
 
 
 def test_foreign_text_cannot_move_the_terminals_cursor(cli: Cli, node: FakeNode) -> None:
-    hit = {"kind": "hit", "agent": "a", "node": OTHER, "skills": [], "description": "\x1b[2J\x07\u202egone\r"}
-    node.answers("find", {"hits": 1, "holders": 1}, hit)
+    hit = {**HIT, "description": "\x1b[2J\x07\u202egone\r"}
+    node.answers("find", FOUND, hit)
     out = cli("find", "x").out
     assert not set(out) & {"\x1b", "\x07", "\r", "\u202e"}
     assert "gone" in out
@@ -364,6 +424,14 @@ def test_doctor_takes_in_what_the_running_node_finds(cli: Cli, node: FakeNode) -
     assert answer.code == 0
     assert answer.last["healthy"] is True
     assert doctor(cli)["seeds"][0]["detail"] == "2 of 2 answer"
+
+
+def test_doctor_tells_once_what_command_and_node_both_look_at(cli: Cli, node: FakeNode) -> None:
+    cli("init")
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": True, "detail": "9 MiB free", "hint": ""}]})
+    assert len(doctor(cli)["disk"]) == 1
+    node.answers("doctor", {"checks": [{"name": "disk", "ok": False, "detail": "full", "hint": "make room"}]})
+    assert [check["ok"] for check in doctor(cli)["disk"]] == [True, False]
 
 
 def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:

@@ -1,9 +1,11 @@
 """`up` and `down`: foreground, background, signals, and a node that cannot start."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,7 +44,7 @@ def up() -> Iterator[Up]:
 
     def start(*flags: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "ioa_p2p.cli", "up", *flags]
-        children.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        children.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return children[-1]
 
     yield start
@@ -66,6 +68,70 @@ def test_a_signal_closes_the_node_in_order(up: Up, home: Home, number: signal.Si
     assert talk.endswith("node 'default' is down\n")
     assert (home.data_folder / "closed").read_text() == "in order"
     assert home.holder() is None
+
+
+def test_hup_reads_the_configuration_again_and_the_node_goes_on(up: Up, home: Home) -> None:
+    child = up()
+    assert is_up(child)
+    home.config.write_text(f'allow = ["{"a" * 52}"]\n')
+    child.send_signal(signal.SIGHUP)
+    assert child.stderr is not None
+    assert child.stderr.readline().endswith("allows 1\n")
+    home.config.write_text("allow = 5\n")
+    child.send_signal(signal.SIGHUP)
+    refused = child.stderr.readline()
+    assert "the old one goes on" in refused
+    assert "allow" in refused
+    child.terminate()
+    child.communicate(timeout=60)
+    assert child.returncode == 0
+
+
+def test_a_node_goes_with_its_terminal(home: Home) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "ioa_p2p.cli", "up"]
+    child = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        assert is_up(child)
+        os.close(ours)
+        _, talk = child.communicate(timeout=60)
+        assert talk.endswith("node 'default' is down\n")
+        assert (child.returncode, home.holder()) == (0, None)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_a_seed_tells_its_line_its_record_and_how_to_check_them(up: Up, cli: Cli, home: Home) -> None:
+    home.config.write_text('mesh = "garden"\nseed_dns = ["seeds.example.org"]\n')
+    child = up("--seed", "--host", "127.0.0.2")
+    assert is_up(child)
+    child.terminate()
+    told, _ = child.communicate(timeout=60)
+    line = f"{'a' * 52}@127.0.0.2:4701"
+    assert f"seed   {line}\n" in told
+    assert f'seeds.example.org. 3600 IN TXT "ioa-p2p-seed={line}"' in told
+    assert f"--mesh 'garden' --seed {line}" in told
+    assert "this machine alone" in told
+
+
+@pytest.mark.usefixtures("background")
+def test_a_seed_in_the_background_keeps_the_port_it_was_told(cli: Cli, home: Home) -> None:
+    answer = cli("up", "--seed", "--detach")
+    assert answer.code == 0
+    assert f"seed   {'a' * 52}@127.0.0.1:7000" in answer.out
+    assert cli("down").code == 0
+
+
+def test_a_node_that_is_no_seed_tells_nothing_of_it(up: Up) -> None:
+    child = up()
+    assert is_up(child)
+    child.terminate()
+    assert child.communicate(timeout=60)[0] == ""
 
 
 def test_down_stops_a_foreground_node_and_waits_for_it(up: Up, cli: Cli, home: Home) -> None:

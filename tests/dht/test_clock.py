@@ -22,15 +22,15 @@ class Watch:
 
     def __init__(self) -> None:
         self.out: list[Effect] = []
-        self.jumps = self.rights = 0
-        self.clock = Clock(Agenda("dht"), self.out, self.jumped, self.right)
+        self.jumps = self.turns = 0
+        self.clock = Clock(Agenda("dht"), self.out, self.jumped, self.turned)
         self.clock.watch(NOW)
 
     def jumped(self, now: Now) -> None:
         self.jumps += 1
 
-    def right(self, now: Now) -> None:
-        self.rights += 1
+    def turned(self, now: Now) -> None:
+        self.turns += 1
 
     def hear(self, offset_s: float, *hosts: str, now: Now = NOW) -> None:
         for number, host in enumerate(hosts):
@@ -111,7 +111,7 @@ def test_once_it_is_set_right_peers_are_asked_again_and_their_word_ends_the_doub
     assert (watch.jumps, watch.clock.doubted) == (1, True)
     watch.hear(DAY, *public(1), now=right)
     assert watch.said == [events.ClockDoubted(DAY), events.ClockTrusted()]
-    assert watch.rights == 1
+    assert watch.turns == 2
 
 
 def test_in_doubt_our_own_voice_does_not_count(watch: Watch):

@@ -17,10 +17,10 @@ def one(number: int, host: str = "127.0.0.1", agent: str = "a", **changes):
     return item(pointer(key, agent=agent, endpoint=pack_endpoint(host, 4001), **changes), key)
 
 
-def filled(items, sketch: bytes = b"") -> Harvest:
+def filled(items, sketch: bytes = b"", source=lambda body: body.node) -> Harvest:
     harvest = Harvest(sketch, DICE)
     for each in items:
-        harvest.add(each, b"holder")
+        harvest.add(each, b"holder", source(each.body))
     return harvest
 
 
@@ -28,16 +28,28 @@ def test_one_agent_counts_once_in_its_newest_issue_with_all_who_had_it():
     harvest = Harvest(b"", DICE)
     old, new = one(1, seq=10), one(1, seq=11, depth=4)
     for each, holder in ((old, b"a"), (new, b"b"), (old, b"c"), (new, b"b")):
-        harvest.add(each, holder)
+        harvest.add(each, holder, b"")
     assert harvest.pick(10) == [(new.body, 3)]
 
 
-def test_a_subnet_with_many_gets_no_more_than_others_leave():
-    flood = [one(number, f"93.184.216.{number}") for number in range(1, 200)]
+def test_a_source_with_many_gets_no_more_than_others_leave_whatever_its_pointers_name():
+    flood = [one(number, f"93.184.{number}.1") for number in range(1, 200)]
     honest = [one(1_000 + number, f"8.8.{number}.1") for number in range(50)]
-    nodes = [body.node for body, _ in filled(flood + honest).pick(60)]
-    assert len(nodes) == 60
-    assert {each.body.node for each in honest} < set(nodes)
+    nodes = {each.body.node for each in honest}
+    picked = filled(flood + honest, source=lambda body: body.node if body.node in nodes else b"flood").pick(60)
+    assert len(picked) == 60
+    assert nodes < {body.node for body, _ in picked}
+
+
+def test_a_source_is_what_most_holders_say():
+    harvest = Harvest(b"", DICE)
+    for number in range(20):
+        for holder, source in ((b"a", b"flood"), (b"b", b"flood"), (b"liar", b"%d" % number)):
+            harvest.add(one(number), holder, source)
+    for number in range(100, 104):
+        harvest.add(one(number), b"a", b"%d" % number)
+    nodes = {one(number).body.node for number in range(100, 104)}
+    assert nodes < {body.node for body, _ in harvest.pick(5)}
 
 
 def test_a_node_with_many_agents_gets_no_more_than_others_leave():
@@ -51,8 +63,10 @@ def test_of_too_many_each_reader_gets_others():
     assert {body.node for body, _ in harvest.pick(10)} != {body.node for body, _ in harvest.pick(10)}
 
 
-def test_by_sketch_the_nearest_come_first_and_those_without_one_last():
-    harvest = filled([one(1), *(one(number, sketch=bytes([number] * 64)) for number in (5, 9, 7))], bytes([1] * 64))
-    picked = [body.sketch[:1] for body, _ in harvest.pick(4)]
-    assert picked == [b"\x09", b"\x07", b"\x05", b""]
-    assert [body.sketch[0] for body, _ in harvest.pick(2)] == [9, 7]
+def test_by_sketch_three_quarters_are_the_nearest_and_the_others_are_drawn_by_lot():
+    many = [one(number, sketch=bytes([number] * 64)) for number in range(100)]
+    harvest = filled([*many, one(200)], bytes([1] * 64))
+    picks = [[body.sketch[0] if body.sketch else -1 for body, _ in harvest.pick(8)] for _ in range(5)]
+    assert all(pick[:6] == [99, 98, 97, 96, 95, 94] for pick in picks)
+    assert len({tuple(pick[6:]) for pick in picks}) > 2
+    assert [body.sketch for body, _ in filled([one(1), many[5]], bytes([1] * 64)).pick(2)] == [bytes([5] * 64), b""]

@@ -6,7 +6,7 @@ from ioa_p2p.dht import commands
 from ioa_p2p.dht.records import item_of
 from ioa_p2p.effects import Send
 from ioa_p2p.wire.dht import Contact, Had, Have, Store
-from tests.dht.frames import sealed
+from tests.dht.frames import later, sealed
 from tests.dht.mesh import card
 from tests.dht.test_machine import Driven
 from tests.wire.samples import BOB, record
@@ -65,3 +65,16 @@ def test_a_publisher_gives_its_own_to_everybody_who_lacks_it():
     stores = [effect for effect in effects if isinstance(effect, Send) and isinstance(effect.message, Store)]
     assert {store.to for store in stores} == {haves[1].to}
     assert [store.message.frame for store in stores] == own
+
+
+def test_what_ends_between_question_and_answer_is_not_passed_on():
+    alice = Driven()
+    for peer in PEERS:
+        alice.met(peer)
+    short = sealed(record(BOB, ttl=60), BOB)
+    alice.answer(Store(1, False, alice.token(PEERS[0]), short), PEERS[0])
+    alice.now = later(59)
+    haves = next_check(alice)
+    assert len(haves) == 2
+    alice.now = later(60)
+    assert stores_after(alice, haves, [False, False]) == []

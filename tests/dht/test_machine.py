@@ -386,3 +386,24 @@ def test_a_record_that_is_read_on_the_way_is_told_of_too(alice: Driven):
     (asked,) = sends(alice.command(commands.SearchRecord(1, MALLORY.node, "analyst")), FindRecord)
     effects = alice.hear(BOBS, Found(asked.message.id, False, bytes(8), (raw,)))
     assert events.Heard(record(MALLORY), raw) in emitted(effects)
+
+
+def test_what_ends_while_it_is_searched_for_is_not_found(alice: Driven):
+    """One holder answers in time, the other stays silent until the record's time is over."""
+    peers = [Contact(bytes([number]) * 32, "127.0.0.1", 4001) for number in (7, 8)]
+    for peer in peers:
+        alice.met(peer)
+    raw = sealed(record(BOB, issued=int(NOW.wall) - 60 - limits.CLOCK_SKEW_S + 1, ttl=60), BOB)
+    alice.run(0.95)
+    asked = sends(alice.command(commands.SearchRecord(1, BOB.node, "analyst")), FindRecord)
+    alice.hear(asked[0].to, Found(asked[0].message.id, False, bytes(8), (raw,)))
+    told = [event for _, effect in alice.run(15) for event in emitted([effect])]
+    assert [one.record for one in told if isinstance(one, events.RecordFound)] == [None]
+
+
+def test_what_is_alive_here_leaves_out_what_is_past_its_time(alice: Driven):
+    raws = [sealed(record(BOB, agent=f"agent-{ttl}", ttl=ttl), BOB) for ttl in (60, 600)]
+    for raw in raws:
+        alice.answer(Store(2, True, alice.token(), raw))
+    assert [item.raw for item in alice.machine.alive(later(59.9))] == raws
+    assert [item.raw for item in alice.machine.alive(later(60))] == raws[1:]

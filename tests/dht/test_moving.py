@@ -104,6 +104,28 @@ def test_no_holder_and_no_neighbours_directory_keeps_the_old_place_a_minute_afte
                 assert item.body.endpoint == "127.0.0.1:5000"
 
 
+def test_lookups_do_not_end_with_those_who_held_the_old_place_before_others_came_nearer():
+    """A mesh grows threefold: newer versions pass the former holders by. Who looked afar when it came begins nearer."""
+    mesh = Mesh(1, 90)
+    old, new = mesh.contacts[:30], mesh.contacts[30:]
+    for one in old:
+        mesh.join(one, old[:2])
+    mesh.world.run(20)
+    owner = old[9]
+    mesh.publish(owner, STATS)
+    for one in new:
+        mesh.join(one, old[:2])
+    mesh.world.run(40)
+    there = mesh.move(owner, owner._replace(port=5_000))
+    mesh.world.command(there, commands.Moved(()))
+    mesh.world.run(40)
+    slot = ids.record_key(owner.key, "stat")
+    held = [item.body for one in mesh.contacts for item in mesh.machine(one).held if item.slot == slot]
+    assert len({body.seq for body in held}) > 1
+    given = [mesh.find(asker, there, "stat").record for asker in mesh.contacts[::6]]
+    assert {record and record.endpoint for record in given} == {"127.0.0.1:5000"}
+
+
 def test_after_twenty_moves_a_stranger_reaches_the_node_where_it_is():
     """Public failure 10."""
     mesh = Mesh(42, 25)

@@ -82,6 +82,13 @@ def test_other_signed_frames_are_not_kept(desk: Desk):
     assert desk.fault(vote) == "wrong-kind"
 
 
+def test_a_value_of_ten_megabytes_is_refused_before_anything_reads_it(desk: Desk):
+    """Public failure 2."""
+    raw = sealed(record())
+    assert desk.fault(raw + bytes(10 * 1024 * 1024)) == "frame-length"
+    assert desk.check.times == 0
+
+
 def test_every_flipped_bit_is_noticed(desk: Desk):
     raw = sealed(record())
     for place in range(len(raw)):

@@ -20,7 +20,8 @@ def filled(offers: list[tuple[bytes, bytes]], most: int) -> dict[bytes, bytes]:
     for slot, source in offers:
         sample.add(slot, source, rank(slot))
         if len(sample) > most:
-            sample.remove(sample.last(), sources[sample.last()])
+            last = sample.last()
+            sample.remove(last, sources[last], rank(last))
     return {slot: sources[slot] for slot in sample.order()}
 
 
@@ -72,7 +73,7 @@ def test_slots_come_and_go_in_any_order_and_the_turns_have_no_holes(steps: list[
     for number, origin, comes in steps:
         slot, source = b"%d" % number, b"%d" % origin
         if slot in kept:
-            sample.remove(slot, kept.pop(slot))
+            sample.remove(slot, kept.pop(slot), rank(slot))
         if comes:
             kept[slot] = source
             sample.add(slot, source, rank(slot))
@@ -84,3 +85,17 @@ def test_slots_come_and_go_in_any_order_and_the_turns_have_no_holes(steps: list[
     for turn, size in enumerate(turns):
         part = order[sum(turns[:turn]) : sum(turns[:turn]) + size]
         assert len(set(part)) == size
+
+
+def test_a_source_with_very_many_is_cut_first_and_leaves_without_a_trace():
+    sample, many, few = Sample(), offers_of(b"many", 200), offers_of(b"few", 60)
+    for slot, source in many + few:
+        sample.add(slot, source, rank(slot))
+    for _ in range(100):
+        last = sample.last()
+        assert last.startswith(b"many")
+        sample.remove(last, b"many", rank(last))
+    for slot, _ in many:
+        if slot in set(sample.order()):
+            sample.remove(slot, b"many", rank(slot))
+    assert sorted(sample.order()) == sorted(slot for slot, _ in few)

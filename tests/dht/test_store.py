@@ -111,10 +111,10 @@ def test_expired_items_never_stand_in_the_way_of_new_ones(store: Kept, monkeypat
     """Public failure 6."""
     monkeypatch.setattr(limits, "STORE_ITEMS_MAX", 50)
     for number in range(50):
-        assert store.put(NOW, one(agent=f"old-{number}", ttl=60), SOURCE) is Verdict.KEPT
+        assert store.put(NOW, one(agent=f"old-{number}", ttl=60), b"%d" % number) is Verdict.KEPT
     assert store.put(later(59), one(agent="new", issued=WALL), SOURCE) is Verdict.FULL
     for number in range(50):
-        assert store.put(later(60), one(agent=f"new-{number}"), SOURCE) is Verdict.KEPT
+        assert store.put(later(60), one(agent=f"new-{number}"), b"%d" % number) is Verdict.KEPT
     assert len(store) == 50
 
 
@@ -173,6 +173,20 @@ def test_a_frame_is_known_by_the_first_bytes_of_its_hash(store: Kept):
     assert store.known(NOW, kept.hash[:8]).item is kept
     assert store.known(NOW, bytes(8)) is None
     assert store.known(later(TTL), kept.hash) is None
+
+
+def test_twenty_subnets_that_take_all_they_get_leave_room_for_the_next(store: Kept, monkeypatch: pytest.MonkeyPatch):
+    """And what is held can still be renewed."""
+    monkeypatch.setattr(limits, "STORE_ITEMS_MAX", 400)
+    monkeypatch.setattr(limits, "STORE_SUBNET_ITEMS_MAX", 50)
+    for subnet in range(20):
+        for number in range(50):
+            store.put(NOW, one(agent=f"a{subnet}-{number}"), b"%d" % subnet)
+    assert 300 < len(store) < 380
+    assert store.put(NOW, one(agent="late"), b"late") is Verdict.KEPT
+    for held in list(store):
+        newer = renewed(held.item, seq=held.item.body.seq + 1)
+        assert store.put(NOW, newer, held.source) is Verdict.KEPT
 
 
 def crowd(sources: int, each: int) -> list[tuple[Item, bytes]]:

@@ -5,6 +5,7 @@ birch, rowan  ── outside, 11.0.0.0/24        ada   at home behind one router
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.namespaces import needs_hosts
 HELLO = str(ROOT / "examples" / "hello" / "hello.toml")
 OUTSIDE = {"birch": "11.0.0.2", "rowan": "11.0.0.3"}
 AT_HOME = {"ada": ("11.0.0.4", "10.1.0"), "bob": ("11.0.0.5", "10.2.0")}
+UDP_S = 2  # a mapping lives so long and no longer: every burst of the DHT comes from another port (T21)
 WAIT_S = 60.0
 
 pytestmark = needs_hosts
@@ -28,7 +30,7 @@ def hosts() -> Iterator[Hosts]:
             hosts.host(name, "outside", address)
         for name, (outer, inner) in AT_HOME.items():
             hosts.net(f"{name}-home", f"{inner}.0/24")
-            hosts.router(f"{name}-door", "outside", outer, f"{name}-home", f"{inner}.1")
+            hosts.router(f"{name}-door", "outside", outer, f"{name}-home", f"{inner}.1", UDP_S)
             hosts.host(name, f"{name}-home", f"{inner}.2", gateway=f"{inner}.1")
         yield hosts
 
@@ -100,6 +102,34 @@ def test_they_find_each_other_by_the_dht_and_finish_a_task_over_a_relayed_link(
     assert [(credit["agent"], credit["node"]) for credit in result["credits"]] == [("hello", bob.id)]
     assert via(ada, bob) in {mesh.nodes[name].id for name in OUTSIDE}
     assert via(bob, ada) == via(ada, bob)
+
+
+def test_a_port_that_changes_with_every_silence_keeps_nothing_from_the_dht(bob: MeshNode, hosts: Hosts) -> None:
+    """A holder's token is good for one key at one port."""
+    before = _ports_while_publishing(bob, hosts)
+    assert wait_until(lambda: not _ports_of_bob(hosts), WAIT_S)
+    after = _ports_while_publishing(bob, hosts)
+    assert before
+    assert after
+    assert before.isdisjoint(after)
+
+
+def _ports_while_publishing(bob: MeshNode, hosts: Hosts) -> set[str]:
+    """The ports that the world saw bob's datagrams come from, while all its holders took its record."""
+    ports: set[str] = set()
+    with ThreadPoolExecutor(1) as pool:
+        publishing = pool.submit(bob.ask, "publish", "hello")
+        while not publishing.done():
+            ports |= _ports_of_bob(hosts)
+        (record,) = publishing.result()["records"]
+    assert record["copies"] == len(OUTSIDE)
+    return ports
+
+
+def _ports_of_bob(hosts: Hosts) -> set[str]:
+    """What its router keeps of UDP: "ipv4 2 udp 17 1 src=10.2.0.2 ... dst=11.0.0.5 sport=4001 dport=31337"."""
+    kept = hosts.run("bob-door", "cat", "/proc/net/nf_conntrack")
+    return {line.rsplit("dport=", 1)[1].split()[0] for line in kept.splitlines() if " udp " in line}
 
 
 def test_when_the_relay_in_use_dies_they_work_on_through_the_other(mesh: Mesh, ada: MeshNode, bob: MeshNode) -> None:

@@ -94,4 +94,4 @@ def test_a_damaged_codebook_or_other_weights_count_as_no_model(
 
 def test_what_is_said_of_an_agent_is_plain_words() -> None:
     card = Card("my-agent", "Does things", skills=(Skill("stats.outliers", "Find outliers"), Skill("quiet")))
-    assert card_text(card) == "my agent: Does things stats outliers: Find outliers"
+    assert card_text(card) == "my agent. Does things stats outliers: Find outliers"

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from ioa_p2p.mind.lexicon import lexicon
+from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.mind.meaning import load
 from ioa_p2p.mind.ranking import Ranker, best_first
 from ioa_p2p.wire.records import Card, Skill
@@ -37,8 +37,25 @@ def test_a_score_does_not_depend_on_who_else_was_found() -> None:
 
 
 def test_rare_words_tell_more_than_common_ones_and_unknown_ones_most() -> None:
-    known = lexicon()
-    assert known.weight("server") < known.weight("weather") < known.weight("zyzzyva")
+    server, weather, unknown = (lexicon().weight(root(word)) for word in ("server", "weather", "zyzzyva"))
+    assert server < weather < unknown
+
+
+@pytest.mark.parametrize("forms", ["rent renting rented renter", "plan planning planned", "sell selling"])
+def test_forms_of_a_word_share_a_root(forms: str) -> None:
+    assert len({root(form) for form in forms.split()}) == 1
+
+
+@pytest.mark.parametrize("word", ["sing", "red", "天气", "ing", "the"])
+def test_a_short_word_or_a_pair_of_characters_is_its_own_root(word: str) -> None:
+    assert root(word) == word
+
+
+def test_a_longer_text_needs_more_to_score_the_same() -> None:
+    short, long = (Card("a", "rent a flat" + more) for more in ("", " and read every word of this long text"))
+    ranker = Ranker()
+    first, second = ranker.scores(ranker.question("rent a flat"), [short, long])
+    assert first.total > second.total > 0
 
 
 def test_without_a_model_the_answer_says_that_words_were_used() -> None:

@@ -15,7 +15,7 @@ import trio.lowlevel
 from libp2p.stream_muxer.exceptions import MuxedStreamError
 
 from ioa_p2p.errors import NetError
-from ioa_p2p.net import libp2p, libp2p_patches
+from ioa_p2p.net import libp2p, libp2p_host, libp2p_patches
 from ioa_p2p.net.libp2p import Libp2pLinks
 from ioa_p2p.net.outbox import frame
 from ioa_p2p.wire import limits
@@ -303,6 +303,15 @@ async def test_what_we_say_we_listen_on_can_be_dialled(host: str) -> None:
     assert at_a.ups(node_of(2))[0].hello.addresses == b.addresses
     await a.aclose()
     await b.aclose()
+
+
+async def test_a_machine_that_moved_is_told_at_its_new_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = Libp2pLinks(seed_of(1), Hello(VERSION, network_id(MESH), 1), random.Random(1), host="0.0.0.0")
+    assert links.addresses == ()
+    await links.open(Inbox())
+    monkeypatch.setattr(libp2p_host, "_own_hosts", lambda _: ["10.0.0.7", "127.0.0.1"])
+    assert [address.split("/")[2] for address in links.addresses] == ["10.0.0.7", "127.0.0.1"]
+    await links.aclose()
 
 
 # -- beginning and end ---------------------------------------------------------------------------------

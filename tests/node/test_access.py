@@ -58,7 +58,8 @@ async def test_a_network_that_changed_makes_the_node_publish_dial_and_look_again
         monkeypatch.setattr(part, name, noted(told, getattr(part, name)))
     ours[0] = "10.0.0.7"
     await until(lambda: ("wake",) in told)
-    assert told == [("command", commands.Moved(host.links.addresses)), ("redial",), ("wake",)]
+    ours_alone = [one for one in told if not isinstance(one[-1], commands.NeighbourUp | commands.NeighbourDown)]
+    assert ours_alone == [("command", commands.Moved(host.links.addresses)), ("redial",), ("wake",)]
     await until(lambda: any(one.seq > before.seq for one in host.directory.held_records()))
 
 

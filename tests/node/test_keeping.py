@@ -1,13 +1,15 @@
 """The node's local directory: fed behind, asked at once, and never in the way of the node."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ioa_p2p.node import clock
-from ioa_p2p.node.keeping import Keeping
+from ioa_p2p.node.keeping import Keeping, packed
+from ioa_p2p.node.sense import Aspect
 from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.records import Card, Skill
 from ioa_p2p.wire.words import words
@@ -166,6 +168,66 @@ async def test_a_bug_in_one_write_does_not_end_the_writing(keeping: Keeping) -> 
     await until(lambda: not keeping.waiting)
     hear(keeping, 2, CHART)
     await until(lambda: found(keeping, "charts") == ["charts"])
+
+
+# -- by meaning
+
+
+def likeness(cards: Sequence[Card]) -> list[bytes]:
+    """A model that knows two things: charts, and everything else."""
+    return [bytes([127, 0]) if "chart" in card.description.lower() else bytes([0, 127]) for card in cards]
+
+
+def aspect(*direction: float) -> Aspect:
+    return Aspect("two", (), b"", np.array(direction, np.float32))
+
+
+async def test_cards_get_vectors_of_a_model_once_there_is_one_and_so_do_those_heard_later(keeping: Keeping) -> None:
+    asked: list[int] = []
+
+    async def encode(cards: Sequence[Card]) -> list[bytes]:
+        asked.append(len(cards))
+        return likeness(cards)
+
+    def order(direction: Aspect, keys: Sequence[str] = (), words: Sequence[str] = (), limit: int = 9) -> list[str]:
+        return [record.agent for record, _ in keeping.find(words, direction, limit, keys)]
+
+    hear(keeping, 1, CHART)
+    await until(lambda: found(keeping, "charts") == ["charts"])
+    keeping.mean_by("two", encode)
+    await until(lambda: order(aspect(1, 0)) == ["charts"])
+    hear(keeping, 2, NEWS)
+    await until(lambda: order(aspect(0.9, 0.1)) == ["charts", "news"])
+    assert order(aspect(0.1, 0.9)) == ["news", "charts"]
+    assert order(aspect(0, 1), words=["chart"], limit=1) == ["news"]
+    assert order(aspect(0, 1), ["skill:chart"]) == ["charts"]
+    assert asked == [1, 1], "no card is encoded twice"
+
+
+async def test_an_encoder_that_fails_leaves_the_search_by_words(keeping: Keeping) -> None:
+    async def encode(cards: Sequence[Card]) -> list[bytes]:
+        raise RuntimeError("foreign code")
+
+    keeping.mean_by("two", encode)
+    hear(keeping, 1, CHART)
+    await until(lambda: found(keeping, "charts") == ["charts"])
+    hear(keeping, 2, NEWS)
+    await until(lambda: found(keeping, "news") == ["news"])
+
+
+async def test_an_agent_whose_card_is_not_known_is_not_offered(keeping: Keeping) -> None:
+    record = record_of(1, CHART, issued=clock.now().wall)
+    keeping.heard(record, frame_of(record))
+    await until(lambda: found(keeping, "charts") == ["charts"])
+    assert keeping.find(["chart"], None, 9) == []
+
+
+def test_a_packed_vector_keeps_its_direction() -> None:
+    dice = np.random.default_rng(1)
+    for vector in dice.normal(size=(20, 64)).astype(np.float32):
+        kept = np.frombuffer(packed(vector), np.int8).astype(np.float32)
+        assert vector @ kept / np.linalg.norm(vector) / np.linalg.norm(kept) > 0.999
+    assert packed(np.zeros(4, np.float32)) == bytes(4)
 
 
 # -- in a whole node

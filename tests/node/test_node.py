@@ -222,18 +222,22 @@ def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() 
     assert dialable("::", ()) == "::"
 
 
-async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(mesh: Mesh) -> None:
+async def test_two_nodes_cannot_tell_yet_whether_strangers_reach_them(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mesh.make("first")
     mesh.make("second", seeds=("first",))
     await up(mesh, "first", "second")
-    mesh.nodes["second"].reachable = False
+    monkeypatch.setattr(Node, "reachable", False)
     told, _ = await say(mesh.nodes["second"], "doctor")
     assert [check["name"] for check in told["checks"] if not check["ok"]] == []
 
 
-async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(mesh: Mesh) -> None:
+async def test_a_node_that_strangers_do_not_reach_is_told_to_open_its_port(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await three(mesh)
-    mesh.nodes["left"].reachable = False
+    monkeypatch.setattr(Node, "reachable", False)
     told, _ = await say(mesh.nodes["left"], "doctor")
     assert [check["name"] for check in told["checks"] if "firewall" in check["hint"]] == ["reachable"]
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ioa_p2p.net.ports import LinkUp, RelayDown, RelayUp
 from ioa_p2p.node.relays import FEATURE, RELAYS, Relays
 from ioa_p2p.wire.link import VERSION, Hello
@@ -111,3 +113,14 @@ async def test_relays_are_given_up_once_strangers_reach_us() -> None:
     assert scene.chosen() == set()
     scene.relays.on_event(RelayDown(R[0], "given up"))
     assert scene.relays.addresses == ()
+
+
+@pytest.mark.parametrize(("reason", "again"), [("link lost", True), ("refused: RESERVATION_REFUSED", False)])
+async def test_one_that_was_lost_is_asked_again_long_before_one_that_refused(
+    reason: str, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioa_p2p.node.relays.REST_S", 0.0)
+    scene = Scene(R[0])
+    scene.relays.choose()
+    scene.relays.on_event(RelayDown(R[0], reason))
+    assert (scene.chosen() == {R[0]}) is again

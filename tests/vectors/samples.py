@@ -77,7 +77,14 @@ UNSIGNED: tuple[Any, ...] = (
     dht.FindRecord(3, False, PLACE),
     dht.FindPointers(4, False, PLACE, CURSOR, bytes(range(64))),
     dht.Found(
-        2, False, TOKEN, (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),), (CONTACT, CONTACT_V6), CURSOR, True
+        2,
+        False,
+        TOKEN,
+        (envelope.seal(ALICE, NETWORK, Kind.POINTER, pointer()),),
+        (CONTACT, CONTACT_V6),
+        CURSOR,
+        True,
+        HASH[:4],
     ),
     dht.Store(5, False, TOKEN, envelope.seal(ALICE, NETWORK, Kind.RECORD, record())),
     dht.Stored(5, False, dht.Verdict.KEPT),

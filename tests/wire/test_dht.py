@@ -27,7 +27,7 @@ LARGEST: list[Any] = [
     dht.FindPointers(ID, True, KEY, CURSOR, bytes(64)),
     dht.Found(ID, True, TOKEN, (RECORD,)),
     dht.Found(ID, True, TOKEN, (), (V6_CONTACT,) * limits.DHT_CONTACTS_MAX),
-    dht.Found(ID, True, TOKEN, (POINTER,) * 4, (), CURSOR, True),
+    dht.Found(ID, True, TOKEN, (POINTER,) * 4, (), CURSOR, True, bytes(16)),
     dht.Store(ID, True, TOKEN, RECORD),
     dht.Stored(ID, True, 255, True),
     dht.Have(ID, True, bytes(8 * limits.HAVE_MAX)),

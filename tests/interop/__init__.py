@@ -1,0 +1,1 @@
+"""Foreign implementations against ours."""
