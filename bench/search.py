@@ -5,8 +5,9 @@
                                     └── the same Ranker over all agents at once ──> flat recall
 
 `loss_vs_flat_recall5`: 1 - recall@5 of the mesh / recall@5 of the flat index, metatool's queries over all agents.
-`metatool_*` and `lexical_*` (no model): among its own 199, published alone first. `*_set_recall5`: share of a task's
-agents among the first five. Without the extra `semantic` only the lexical figures are measured.
+`flat_top5_kept`: of the flat index's first five, stricter. `metatool_*` and `lexical_*` (no model): among its own 199,
+published alone first. `*_set_recall5`: share of a task's agents among the first five. `placed_alike`: see _mesh.py.
+Without the extra `semantic` only the lexical figures are measured.
 """
 
 import random
@@ -65,16 +66,19 @@ def measure(model: Meaning | None, nodes: int, queries: int, *, small: bool) -> 
     corpus = _corpus.metatool() if small else _corpus.everything()
     if not small and _corpus.registry() is None:
         say(_corpus.registry_hint())
-    bench = Bench(model, FullMesh(1, nodes, ASKERS, model), corpus.entries)
+    mesh = FullMesh(1, nodes, ASKERS, model)
+    alike = mesh.placed_alike()
+    bench = Bench(model, mesh, corpus.entries)
     own = [entry for entry in corpus.entries if entry.source == "metatool"]
     asked = reported(_corpus.metatool().queries, queries)
     bench.publish(own)
     figures = _recalls("lexical", bench.runs(asked, by_meaning=False))
+    figures |= {"placed_alike": alike, "nodes": nodes}
     if model is None:
-        return {**figures, "agents": len(own), "nodes": nodes}
+        return {**figures, "agents": len(own)}
     figures |= _recalls("metatool", bench.runs(asked))
     bench.publish([entry for entry in corpus.entries if entry.source != "metatool"])
-    return {**figures, **_whole_mesh(bench, asked, small), "agents": len(corpus.entries), "nodes": nodes}
+    return {**figures, **_whole_mesh(bench, asked, small), "agents": len(corpus.entries)}
 
 
 def _whole_mesh(bench: "Bench", asked: Sequence[Query], small: bool) -> Figures:
@@ -218,6 +222,7 @@ def share(run: Run) -> float:
 
 
 def _recalls(name: str, runs: Sequence[Run]) -> Figures:
+    say(f"{name}: recall@1 {recall(runs, 1):.3f}, recall@5 {recall(runs, FIRST):.3f}")
     return {f"{name}_recall1": recall(runs, 1), f"{name}_recall5": recall(runs, FIRST), **_costs(f"{name}_", runs)}
 
 

@@ -14,7 +14,7 @@ from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Placed, in_order
 
 SET_MAX = 5  # agents that together cover a query with several needs
-DENSE_MIN = 0.15  # cosine below which an agent that shares no word does not match at all; see docs/search.md
+DENSE_MIN = 0.15  # cosine below which an agent that shares no word with the query is no hit; unrelated texts have 0
 
 
 @dataclass(frozen=True, slots=True)

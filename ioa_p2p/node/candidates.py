@@ -4,7 +4,7 @@
 
 A pointer holds no text but the agent's name. What is known is how near its sketch is to the query's, which of the
 query's words it was found under or is named by (a rare word tells more than a common one), and, where there is a model,
-how near its name is. Weights: docs/search.md, "Search over the mesh". Holders may leave agents out, but make none up.
+how near its name is. Weights: docs/search-mesh.md. Holders may leave agents out, but make none up.
 """
 
 from collections.abc import Iterable

@@ -312,7 +312,7 @@ LINK_STAGGER_S = 0.5  # a dial that takes longer runs on beside one to the peer'
 # -- finding agents (node/) -------------------------------------------------------------------------
 PAST_TEAMS_MAX = 500  # teams we launched whose results count for trust; over: the oldest is forgotten
 LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest unheard is forgotten
-FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; docs/search.md has the curve
+FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; see docs/search-mesh.md
 FIND_WORDS_BESIDE_CELLS = 8  # words of a query, rarest first, where there is a model; likewise
 FIND_WORDS_MAX = 12  # where there is none; more add little and cost a lookup each
 FIND_NAMES_MAX = 40  # names of the most promising that are read for their meaning: some 2 ms each
