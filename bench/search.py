@@ -20,11 +20,12 @@ from bench import _corpus
 from bench._corpus import Entry, Query
 from bench._measure import Figures, arguments, percentile, report, say
 from bench._mesh import Cost, FullMesh
+from ioa_p2p.mind.lexicon import bag
+from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.ranking import Question, Ranker
 from ioa_p2p.node import query as node_query
 from ioa_p2p.node.answer import answer_of
-from ioa_p2p.node.finder import Search
 from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect
 from ioa_p2p.wire import limits
 
@@ -124,10 +125,11 @@ def _curve(bench: "Bench", asked: Sequence[Query], best: float) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """relevant: names of the agents that answer it. names: of the hits, best first."""
+    """relevant: names of the agents that answer it. names: of the hits, best first. together: the set for its needs."""
 
     relevant: frozenset[str]
     names: list[str]
+    together: list[str]
     cost: Cost
     local_hits: int
 
@@ -142,6 +144,7 @@ class Bench:
         self._ranker = Ranker(model)
         say(f"encoding {len(entries)} descriptions")
         self._aspects = _aspects(model, [card_text(entry.card) for entry in entries], CELLS_OF_AGENT)
+        self._bags = [bag(card_words(entry.card)) for entry in entries]
         self._numbers = {entry.id: number for number, entry in enumerate(entries)}
         self._asked: dict[str, Aspect | None] = {}
 
@@ -158,23 +161,23 @@ class Bench:
         aspect = self._aspect(query.text) if by_meaning else None
         asker = self._mesh.askers[len(query.id) % len(self._mesh.askers)]
         search, cost = self._mesh.search(asker, node_query.Query(query.text), aspect, **how)
-        return Run(self._relevant(query), self._names(search), cost, search.local_hits)
+        answer = answer_of(search, self._model)
+        names = [placed.hit.card.name for placed in answer.placed]
+        together = [hit.card.name for hit in answer.together]
+        return Run(self._relevant(query), names, together, cost, search.local_hits)
 
     def flat(self, query: Query) -> Run:
         """The first five of the same ranker over all agents; costs nothing."""
         aspect = self._aspect(query.text)
         assert aspect is not None
         words = tuple(node_query.Query(query.text).words)
-        cards, vectors = [entry.card for entry in self._entries], self._vectors()
-        scores = self._ranker.scores(Question(query.text, words, aspect.vector), cards, vectors)
+        scores = self._ranker.scores_of(Question(query.text, words, aspect.vector), self._bags, self._vectors())
         order = sorted(range(len(scores)), key=lambda number: -scores[number].total)
-        return Run(self._relevant(query), [cards[number].name for number in order[:FIRST]], Cost(0, 0), 0)
+        names = [self._entries[number].card.name for number in order[:FIRST]]
+        return Run(self._relevant(query), names, [], Cost(0, 0), 0)
 
     def _relevant(self, query: Query) -> frozenset[str]:
         return frozenset(self._entries[self._numbers[each]].card.name for each in query.relevant)
-
-    def _names(self, search: Search) -> list[str]:
-        return [placed.hit.card.name for placed in answer_of(search, self._model).placed]
 
     def _aspect(self, text: str) -> Aspect | None:
         if text not in self._asked:
@@ -210,8 +213,8 @@ def recall(runs: Sequence[Run], first: int) -> float:
 
 
 def share(run: Run) -> float:
-    """Of the agents that a task needs, among the first five."""
-    return len(run.relevant & set(run.names[:FIRST])) / len(run.relevant)
+    """Of the agents that a task needs, among five: the set for its needs, or the first ones where there is one need."""
+    return len(run.relevant & set((run.together or run.names)[:FIRST])) / len(run.relevant)
 
 
 def _recalls(name: str, runs: Sequence[Run]) -> Figures:

@@ -10,7 +10,7 @@ how near its name is. Weights: docs/search.md, "Search over the mesh". Holders m
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ioa_p2p.mind.lexicon import lexicon
+from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
 from ioa_p2p.wire.sketch import cosine
@@ -82,7 +82,7 @@ class Candidates:
 
     def _score(self, candidate: Candidate) -> float:
         filters = len(candidate.keys & self._filters)
-        telling = sum(map(lexicon().weight, self._words_of(candidate)))
+        telling = sum(lexicon().weight(root(word)) for word in self._words_of(candidate))
         return candidate.near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
 
     def _words_of(self, candidate: Candidate) -> set[str]:

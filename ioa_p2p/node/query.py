@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.mind.lexicon import lexicon
+from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
@@ -38,7 +38,7 @@ class Query:
     def telling_words(self) -> list[str]:
         """The same, rare ones first: they tell most, and fewest agents are found under them."""
         weight = lexicon().weight
-        return sorted(self.words, key=lambda word: -weight(word))
+        return sorted(self.words, key=lambda word: -weight(root(word)))
 
     @property
     def filter_keys(self) -> list[str]:

@@ -292,6 +292,7 @@ CATALOGUE_COMMON_RECORDS = 500  # agents; words that more hold tell little, and 
 CATALOGUE_BATCH_MAX = 100  # frames heard that are written in one transaction: some 20 ms of a thread; the rest follows
 CATALOGUE_WAITING_MAX = 4_096  # frames heard and not yet written; over: the oldest is not kept, it is heard again
 CATALOGUE_ENCODED_AT_ONCE = 16  # cards encoded in one go: some 50 ms of a thread
+CARDS_TRIED_MAX = 1_024  # cards of linked nodes asked for unasked; over: the oldest may be asked for again
 CATALOGUE_WAIT_S = 0.5  # what is heard gathers for so long before it is written
 CATALOGUE_WAL_BYTES_MAX = 4 * 1024 * 1024  # its log is cut back to this after a checkpoint
 

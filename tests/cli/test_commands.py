@@ -149,8 +149,8 @@ def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list
 
 @pytest.mark.parametrize(
     "command",
-    ["down", "status", "seeds list", "peers", "publish", "find x", "show x", "ask x", "ask --resume", "team list", "team show x",
-     "team cancel x", "task list", "task show x", "task cancel x"],
+    ["down", "status", "seeds list", "peers", "publish", "find x", "show x", "ask x", "ask --resume",
+     "team list", "team show x", "team cancel x", "task list", "task show x", "task cancel x"],
 )  # fmt: skip
 def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
     answer = cli(*command.split(), "--json")

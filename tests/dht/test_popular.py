@@ -43,8 +43,8 @@ def test_who_publishes_under_a_crowded_key_is_in_its_shard_too_and_is_told(monke
     mesh, told = crowded_mesh(24, 8, monkeypatch)
     early, late = told[0], told[-1]
     assert early.split == ()
-    assert set(late.split) == {"skill:chart.x", "skill:chart"}
-    assert late.keys == 3
+    assert set(late.split) == {"skill:chart.x", "skill:chart", "word:chart", "word:x"}
+    assert late.keys == 5
     found = mesh.pointers(mesh.contacts[-1], "skill:chart")
     assert len(found.pointers) > 8
     assert publishers_of(found) <= {contact.key for contact in mesh.contacts[:24]}

@@ -21,10 +21,8 @@ class Hashed:
     model = "hashed-1"
 
     def encode(self, texts: Sequence[str]) -> Any:
-        return [
-            _unit([sum(column) for column in zip(*map(_direction, words(text) or ["?"]), strict=True)])
-            for text in texts
-        ]
+        sums = ([sum(column) for column in zip(*map(_direction, words(text) or ["?"]), strict=True)] for text in texts)
+        return _Rows(map(_unit, sums))
 
     def cells(self, vector: Any, count: int) -> tuple[int, ...]:
         near = [_dot(vector, _direction(f"cell {number}")) for number in range(CELLS)]
@@ -32,6 +30,13 @@ class Hashed:
 
     def sketch(self, vector: Any) -> bytes:
         return pack(vector, 1 / math.sqrt(NUMBERS))
+
+
+class _Rows(list[list[float]]):
+    """As much of a matrix as a ranker uses."""
+
+    def __matmul__(self, vector: list[float]) -> list[float]:
+        return [_dot(row, vector) for row in self]
 
 
 @cache

@@ -182,4 +182,4 @@ def facts(row: Row) -> set[str]:
 
 
 class TestModel(Model.TestCase):
-    settings = settings(max_examples=40, stateful_step_count=25)
+    settings = settings(max_examples=25, stateful_step_count=25)

@@ -1,0 +1,239 @@
+"""Searches over a make-believe mesh: what is asked, who is offered, in which order, at what cost."""
+
+import pytest
+
+from ioa_p2p.errors import UsageError
+from ioa_p2p.node.answer import answer_of
+from ioa_p2p.node.budget import Budget
+from ioa_p2p.node.candidates import Candidates
+from ioa_p2p.node.finder import Search
+from ioa_p2p.node.hits import Hit, Source
+from ioa_p2p.node.query import Query
+from ioa_p2p.node.trust import Level
+from ioa_p2p.wire import limits
+from tests.node.market import MODEL, Market, card, node, record
+
+
+@pytest.fixture
+def market() -> Market:
+    return Market()
+
+
+def names(search: Search) -> list[str]:
+    meaning = MODEL if search.aspect else None
+    return [f"{placed.hit.card.name}-{placed.hit.record.node[-1]}" for placed in answer_of(search, meaning).placed]
+
+
+async def run(market: Market, text: str, **how: object) -> Search:
+    search = market.search(Query(text), **how)  # type: ignore[arg-type]
+    await search.run()
+    return search
+
+
+# -- who is found
+
+
+async def test_agents_are_found_by_words_the_best_match_first(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage of devices"))
+    market.add(2, card("cleaner", "cleans a disk"))
+    market.add(3, card("poet", "writes verse"))
+    search = await run(market, "disk usage")
+    assert names(search) == ["meter-1", "cleaner-2"]
+    assert search.holders > 0
+    assert answer_of(search, None).ranking == "words"
+
+
+async def test_with_a_model_cells_are_asked_too_and_the_answer_says_so(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage of devices"))
+    search = await run(market, "disk usage", meaning=True)
+    assert {key.split(":")[0] for key, _ in market.keys} == {"cell", "word"}
+    assert {key for key, _ in market.keys if key.startswith("cell:")} <= set(
+        search.aspect.keys if search.aspect else ()
+    )
+    assert answer_of(search, MODEL).ranking == "meaning"
+    assert names(search) == ["meter-1"]
+
+
+async def test_a_crashed_agent_is_not_offered_whoever_still_holds_its_record(market: Market) -> None:
+    for number in range(1, 4):
+        market.add(number, card("meter", "measures disk usage"))
+    market.silent = {node(2)}
+    search = await run(market, "disk usage")
+    assert names(search) == ["meter-1", "meter-3"]
+    assert node(2) in market.dialled
+
+
+async def test_an_agent_that_left_is_not_offered(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    market.gone = {node(1)}
+    assert names(await run(market, "disk usage")) == []
+
+
+async def test_a_card_of_another_name_is_no_hit(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    market.agents[node(1), "thief"] = market.agents.pop((node(1), "meter"))
+    assert names(await run(market, "disk usage")) == []
+
+
+async def test_no_stranger_is_a_hit_before_its_node_answered(market: Market) -> None:
+    market.direct = False
+    market.add(1, card("meter", "measures disk usage"))
+    told: list[Hit] = []
+    await run(market, "disk usage", on_hit=told.append)
+    assert [(hit.answered, hit.source) for hit in told] == [(True, Source.MESH)]
+    assert market.dialled == market.fetched == [node(1)]
+
+
+async def test_cards_are_fetched_for_the_last_ten_alone(market: Market) -> None:
+    for number in range(1, 60):
+        market.add(number, card(f"meter-{number}", "measures disk usage"))
+    search = await run(market, "disk usage")
+    assert len(market.fetched) == len(search.hits) == limits.FIND_CARDS_MAX
+
+
+async def test_who_does_not_come_up_makes_room_for_the_next(market: Market) -> None:
+    for number in range(1, 30):
+        market.add(number, card(f"meter-{number}", "measures disk usage"))
+    market.silent = {node(number) for number in range(1, 15)}
+    assert len(names(await run(market, "disk usage"))) == limits.FIND_CARDS_MAX
+
+
+# -- filters
+
+
+async def test_filters_are_searched_first_and_held_to(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage", "device.measure", outputs=("samples",), tags=("disk",)))
+    market.add(2, card("cleaner", "measures disk usage", "device.clean", inputs=("samples*",)))
+    for query, wanted in (
+        (Query("disk", output="samples"), ["meter-1"]),
+        (Query("disk", input="samples"), ["cleaner-2"]),
+        (Query(skill="device.clean"), ["cleaner-2"]),
+        (Query(skill="device"), ["cleaner-2", "meter-1"]),
+        (Query("usage", tag="disk"), ["meter-1"]),
+    ):
+        market.keys.clear()
+        search = market.search(query)
+        await search.run()
+        assert sorted(names(search)) == wanted, query
+        assert market.keys[0][0] in query.filter_keys
+
+
+async def test_only_those_trusted_enough_are_looked_at(market: Market) -> None:
+    for number in (1, 2):
+        market.add(number, card("meter", "measures disk usage"))
+    search = market.search(Query("disk", trust=Level.GRANTED), granted=[node(2)])
+    await search.run()
+    assert names(search) == ["meter-2"]
+    assert market.fetched == [node(2)]
+
+
+def test_a_query_of_nothing_is_refused_with_a_hint() -> None:
+    with pytest.raises(UsageError) as fault:
+        Query("?!").keys()
+    assert (fault.value.code, bool(fault.value.hint)) == ("empty-query", True)
+
+
+def test_rare_words_are_asked_first() -> None:
+    assert Query("tools to measure seismograms").keys()[0] == "word:seismogram"
+
+
+# -- trust
+
+
+async def test_an_allow_listed_agent_is_first_among_those_that_match_whatever_a_flood_says(market: Market) -> None:
+    for number in range(1, 200):
+        market.add(number, card("disk-usage", "disk usage disk usage disk usage"))
+    market.add(200, card("meter", "tells the usage of what is stored"))
+    market.add(201, card("poet", "writes verse"))
+    search = await run(market, "disk usage", granted=[node(200), node(201)])
+    assert names(search)[0] == "meter-200"
+    assert "poet-201" not in names(search)
+    assert search.hits[node(200), "meter"].standing.level is Level.GRANTED
+
+
+async def test_every_hit_says_why_it_stands_where_it_stands(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    search = market.search(Query("disk usage"), granted=[node(1)])
+    await search.run()
+    (placed,) = answer_of(search, None).placed
+    assert placed.why[0] == "its node is on the allow-list"
+    assert any(clause.startswith("match ") for clause in placed.why)
+    assert "found under word:disk word:usage" in placed.why
+    assert placed.why[-1] == "its node answered just now"
+
+
+# -- what is known here
+
+
+async def test_the_local_directory_answers_before_anybody_is_asked(market: Market) -> None:
+    meter = card("meter", "measures disk usage")
+    market.known_here = [(record(node(1), meter), meter)]
+    market.add(1, meter)
+    told: list[tuple[bool, int]] = []
+    search = await run(market, "disk usage", on_hit=lambda hit: told.append((hit.answered, len(market.keys))))
+    assert told[0] == (False, 0)
+    assert told[1][0], "then its node answered"
+    assert (search.local_hits, names(search)) == (1, ["meter-1"])
+    assert market.fetched == [], "the card was known"
+
+
+async def test_offline_the_local_directory_is_the_answer(market: Market) -> None:
+    meter = card("meter", "measures disk usage")
+    market.known_here = [(record(node(1), meter), meter)]
+    market.unreachable = True
+    search = await run(market, "disk usage")
+    assert names(search) == ["meter-1"]
+    assert (search.holders, search.hits[node(1), "meter"].answered) == (0, False)
+
+
+async def test_a_local_hit_whose_node_is_dead_is_dropped_once_others_answer(market: Market) -> None:
+    meter = card("meter", "measures disk usage")
+    market.known_here = [(record(node(1), meter), meter)]
+    market.add(1, meter)
+    market.silent = {node(1)}
+    assert names(await run(market, "disk usage")) == []
+
+
+# -- cost
+
+
+async def test_a_search_keeps_its_budget_however_long_the_query(market: Market) -> None:
+    market.key_rpcs = 12
+    for number in range(1, 60):
+        market.add(number, card(f"meter-{number}", "alpha beta gamma delta epsilon zeta"))
+    search = await run(market, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda", meaning=True)
+    assert 0 < search.budget.rpcs <= limits.FIND_RPCS_MAX
+    assert search.budget.bytes <= limits.FIND_BYTES_MAX
+    assert len(search.hits) == limits.FIND_CARDS_MAX, "enough was left for records and cards"
+
+
+async def test_a_search_for_an_assignment_reads_everything_over_more_paths(market: Market) -> None:
+    for number in range(1, 40):
+        market.add(number, card(f"meter-{number}", "measures disk usage", outputs=("samples",)))
+    search = await run(market, "disk usage", thorough=True)
+    await search.widen(["out:samples"])
+    assert all(thorough for _, thorough in market.keys)
+    assert len(search.hits) == 39
+    assert len(market.fetched) == 39, "nothing is fetched twice"
+
+
+def test_a_key_is_begun_only_if_the_last_records_and_cards_stay_affordable() -> None:
+    budget = Budget(rpcs_max=100)
+    assert budget.may_begin(0)
+    budget.charge_key(40, 1_000)
+    assert not budget.may_begin(0), "another forty would leave too little"
+    assert budget.may_ask
+
+
+def test_who_is_nearer_or_under_a_word_of_the_query_comes_first() -> None:
+    market, query = Market(), Query("weather forecast")
+    for number, text in enumerate(("weather forecast", "stock prices", "weather", "stock prices"), 1):
+        market.add(number, card(f"agent-{number}", text))
+    search = market.search(query, meaning=True)
+    assert search.aspect is not None
+    candidates = Candidates(search.aspect.sketch, query.words)
+    for owner, agent in market.agents:
+        candidates.add("cell:hashed-1:1", [market.pointer("cell:hashed-1:1", owner, agent)])
+    assert [one.node[-1] for one in candidates.best()][:2] == [1, 3]
+    candidates.add("word:weather", [market.pointer("word:weather", node(4), "agent-4")])
+    assert candidates.best()[-1].node == node(2), "the other of two that say the same is under a word"
