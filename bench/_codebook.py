@@ -1,7 +1,7 @@
 """Make what ioa_p2p.mind ships: `python -m bench._codebook` writes mind/data/codebook.npz and words.txt.
 
     registry descriptions ── encode ──> mean ──> centred ──┬── spherical k-means, K cells ──> centroids
-                                                           └── PCA ──> 64 axes of the sketch
+                                                           └── PCA, turned ──> 256 axes of the sketch
                           ── words ──> in how many descriptions each stands
 
 Trained on three quarters of the registry, never on a query, nor on metatool or livemcp: so figures on the last
@@ -24,17 +24,18 @@ from ioa_p2p.mind.codebook import Codebook, unit
 from ioa_p2p.mind.lexicon import bag
 from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import card_text
-from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.sketch import NUMBERS
 
 if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
-CELLS = 128
+CELLS = 64
 COMMON = 0.5  # how much of the mean is taken off: docs/search.md, "Encoder"
 ROUNDS = 50
 SEED = 1
+STEP = 1.0  # of the standard deviation: docs/search.md, "Sketch"
 WORD_TEXTS_MIN = 4  # a word in fewer descriptions counts as the rarest
 DATA = Path(ioa_p2p.mind.__file__).parent / "data"
 
@@ -64,9 +65,8 @@ def make(raw: "Vectors", cells: int, seed: int) -> Codebook:
     common = (COMMON * raw.mean(axis=0)).astype(np.float32)
     vectors = unit(raw - common)
     centroids = k_means(vectors, cells, np.random.default_rng(seed))
-    axes = principal_axes(vectors, limits.SKETCH_BYTES)
-    reach = float(np.quantile(np.abs(vectors @ axes), 0.9995))
-    return Codebook(common, centroids, axes, reach)
+    axes = turned(principal_axes(vectors, NUMBERS), np.random.default_rng(seed))
+    return Codebook(common, centroids, axes, STEP * float((vectors @ axes).std()))
 
 
 def k_means(vectors: "Vectors", cells: int, dice: np.random.Generator) -> "Vectors":
@@ -89,10 +89,16 @@ def principal_axes(vectors: "Vectors", count: int) -> "Vectors":
     return axes[:count].T
 
 
+def turned(axes: "Vectors", dice: np.random.Generator) -> "Vectors":
+    """The same space by axes at random, so that each of its numbers tells as much as any other."""
+    turn, _ = np.linalg.qr(dice.normal(size=(axes.shape[1], axes.shape[1])))
+    return (axes @ turn).astype(np.float32)
+
+
 def packed(book: Codebook) -> bytes:
     """The file, the same bytes from the same numbers."""
     out = BytesIO()
-    np.savez(out, common=_half(book.common), centroids=_half(book.centroids), axes=_half(book.axes), reach=book.reach)
+    np.savez(out, common=_half(book.common), centroids=_half(book.centroids), axes=_half(book.axes), step=book.step)
     return out.getvalue()
 
 

@@ -25,7 +25,7 @@ from ioa_p2p.wire.dht import Contact, parse_seed
 MESH_NAME = "bench"
 CROWD = 20  # newcomers at a time
 JOIN_WAIT_S = 30.0
-SETTLE_S = 5.0  # what joining left to be done is done
+SETTLE_S = 5.0  # what the start, or joining, left to be done is done
 
 
 def main() -> None:
@@ -59,6 +59,7 @@ def run(newcomers: int, window_s: float) -> dict[str, float]:
 
 async def measure(seed: MeshNode, newcomers: int, window_s: float) -> dict[str, float]:
     process, line = psutil.Process(seed.pid), parse_seed(seed.ask("id")["seed"])
+    await asyncio.sleep(SETTLE_S)
     before_mb, before_s = rss_mb(process), cpu_s(process)
     peers = list[Peer]()
     for first in range(0, newcomers, CROWD):

@@ -8,18 +8,24 @@ The paper of the original IoA reports a figure for 1,500 agents too; its questio
 nothing here compares with it. Askers are as in bench.search: fresh nodes with an empty directory.
 """
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from bench import _corpus
-from bench._corpus import Entry
+from bench._corpus import Entry, Query
 from bench._flat import Flat, asked, recall
-from bench._measure import arguments, report, say
+from bench._measure import Figures, arguments, report, say
+from bench._mesh import FullMesh
+from bench.search import ASKERS, Bench, reported
+from bench.search import recall as reached
 from ioa_p2p.mind.match import card_words
-from ioa_p2p.mind.meaning import load
+from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.words import words
 
-AGENTS = 1_500
+AGENTS, NODES, QUERIES = 1_500, 500, 300
+TOPS = (1, 10)
+SEED = 1
 SAME_WORDS = 0.5  # of two descriptions' words together: then they tell of one thing
 GENERIC = frozenset("mcp server tool api service ai agent plugin app model context protocol official".split())
 BARS = {"top1_ratio_flat": 0.95, "top10_ratio_flat": 0.95, "metatool_top1": 0.45, "metatool_top10": 0.72}
@@ -54,27 +60,39 @@ def alike(text: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def main() -> None:
-    wanted = arguments("Finding the one right agent among 1,500, with and without a hub.")
+    args = arguments("Finding the one right agent among 1,500, with and without a hub.")
     registry, meaning = _corpus.registry(), load()
     if registry is None:
         raise SystemExit(_corpus.registry_hint())
     if meaning is None:
         raise SystemExit("the extra `semantic` is not installed")
+    nodes, count = (60, 10) if args.small else (NODES, QUERIES)
     agents = population([*_corpus.metatool().entries, *_corpus.livemcp().entries], registry.entries)
-    queries = [query for query in _corpus.metatool().queries if not query.tunes]
-    say(f"{len(agents)} agents, {len(queries)} questions")
-    encoded = asked(meaning, [query.text for query in queries])
-    index = Flat(agents, meaning)
-    index.check(meaning, [query.text for query in queries[:5]])
-    flat = index.everything()
-    found = [flat.best(question, 10) for question in encoded]
-    figures = {"metatool_top1": recall(found, queries, 1), "metatool_top10": recall(found, queries, 10)}
-    report(
-        figures,
-        {f"{name} >= {bar}": figures[name] >= bar for name, bar in BARS.items() if name in figures},
-        runs=1,
-        as_json=wanted.json,
-    )
+    figures = measure(meaning, agents, nodes, count)
+    bars = {f"{name} >= {bar}": figures[name] >= bar for name, bar in BARS.items()}
+    report(figures, bars, runs=1, as_json=args.json)
+
+
+def measure(meaning: Meaning, agents: Sequence[Entry], nodes: int, count: int) -> Figures:
+    """metatool_*: without a hub. flat_*: the same questions to an index of everything."""
+    queries = reported(_corpus.metatool().queries, count)
+    say(f"{len(agents)} agents, {nodes} nodes, {len(queries)} questions")
+    flat = _flat(meaning, agents, queries)
+    bench = Bench(meaning, FullMesh(SEED, nodes, ASKERS, meaning), agents)
+    bench.publish(agents)
+    runs = bench.runs(queries)
+    figures = {f"metatool_top{first}": reached(runs, first) for first in TOPS}
+    figures |= {f"flat_top{first}": recall(flat, queries, first) for first in TOPS}
+    ratios = {f"top{first}_ratio_flat": figures[f"metatool_top{first}"] / figures[f"flat_top{first}"] for first in TOPS}
+    rpcs = statistics.median(run.cost.rpcs for run in runs)
+    return {**ratios, **figures, "rpcs_median": rpcs, "agents": len(agents), "nodes": nodes, "questions": len(queries)}
+
+
+def _flat(meaning: Meaning, agents: Sequence[Entry], queries: Sequence[Query]) -> list[list[str]]:
+    index, texts = Flat(agents, meaning), [query.text for query in queries]
+    index.check(meaning, texts[:5])
+    everything = index.everything()
+    return [everything.best(question, max(TOPS)) for question in asked(meaning, texts)]
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ liar may choose at will.
 import random
 from collections import Counter
 
-from ioa_p2p.dht import ranking
 from ioa_p2p.dht.sample import Sample
 from ioa_p2p.dht.store import Item
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.sketch import dot_products
 
 Agent = tuple[bytes, str]
 
@@ -58,7 +58,7 @@ class Harvest:
         sketch = item.body.sketch if isinstance(item.body, Pointer) else b""
         if len(self._sketch) != limits.SKETCH_BYTES or len(sketch) != limits.SKETCH_BYTES:
             return -limits.SKETCH_PRODUCT_MAX
-        return ranking.dot_products(self._sketch, [sketch])[0]
+        return dot_products(self._sketch, [sketch])[0]
 
     def _nearest(self) -> list[Agent]:
         return sorted(self._nearness, key=self._nearness.__getitem__, reverse=True)

@@ -47,7 +47,8 @@ class Lookup:
         self._suspects: set[bytes] = set()
         self._k = k
         self._alpha = max(1, alpha // paths)
-        self._calls_max = calls_max
+        self._calls_max = calls_max - calls_max // 6  # until it is widened
+        self._kept_calls = calls_max // 6
         self._path_calls_max = min(calls_max, -(-2 * calls_max // paths))
 
     @property
@@ -64,6 +65,8 @@ class Lookup:
     def widen(self, pool: Iterable[Contact]) -> None:
         """Ask all of the pool too."""
         self._pool = list(pool)
+        self._calls_max += self._kept_calls
+        self._kept_calls = 0
 
     def suspect(self, key: bytes) -> None:
         """Keep it back: it is asked only if all else has failed."""

@@ -104,7 +104,7 @@ class Reach:
     def _move(self, now: Now, endpoint: tuple[str, int]) -> None:
         """From elsewhere nothing is proven: another router may stand in between."""
         self.seen = endpoint
-        self._doubted_s = float("-inf")
+        self._asked_s = self._doubted_s = float("-inf")
         if space.scope(endpoint[0]) is Scope.PUBLIC:
             self._calls.client = True
         self._on_moved(now)

@@ -63,6 +63,7 @@ class Search:
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
         self._k = k
+        self._pool: list[Contact] = []
         self._means = means
         self._done = done
         self._fields: tuple[bytes, ...] = (key,)
@@ -70,8 +71,9 @@ class Search:
     def start(self, now: Now, contacts: Iterable[Contact] = ()) -> None:
         """contacts: more places to begin at than the table's."""
         table = self._means.peers.table
-        closest = table.closest(self.lookup.target, limits.DHT_K) or list(table)
-        first = [*(entry.contact for entry in closest), *contacts]
+        self._pool = [entry.contact for entry in table.closest(self.lookup.target, 2 * limits.DHT_K)]
+        known = self._pool[: limits.DHT_K] or [entry.contact for entry in table]
+        first = [*known, *contacts]
         for contact in first:
             self._suspect(now, contact)
         self.lookup.start(first)
@@ -136,9 +138,9 @@ class Search:
             self._finish(now)
 
     def _widen(self) -> None:
-        """A crowd may fill one bucket of our table, so that it takes more than k entries to get past it."""
-        count = 2 * limits.DHT_K if self.lookup.crowded else limits.DHT_K
-        self.lookup.widen(entry.contact for entry in self._means.peers.table.closest(self.lookup.target, count))
+        """The table as it was before this search met anybody. A crowd may fill one bucket of it, so that it takes
+        more than k entries to get past that."""
+        self.lookup.widen(self._pool if self.lookup.crowded else self._pool[: limits.DHT_K])
 
     def _finish(self, now: Now) -> None:
         if not self.finished:

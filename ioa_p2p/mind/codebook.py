@@ -1,7 +1,7 @@
 """The index of meaning: which cells of space a vector falls into, and its sketch. Made by bench/_codebook.py.
 
     raw vector ── less half of what all descriptions share ──> vector, length 1
-    vector ── nearest of K centroids ──> cells           vector ── PCA to 64 int8 ──> sketch
+    vector ── nearest of K centroids ──> cells           vector ── 256 axes, two bits each ──> sketch
 
 An inverted file as of Jegou, Douze and Schmid (2011), section 4: holders of a cell's key are its list.
 Centroids and axes are learned from public descriptions of tools, never from queries.
@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.sketch import pack
 
 if TYPE_CHECKING:
     from ioa_p2p.mind.meaning import Vectors
 
 FILE = "codebook.npz"
-BLAKE2B = "aa345bac6e3ef54a0d13e8e94e4853093c3fd9cb7a7b5da739132671cef9d252"
+BLAKE2B = "4f1ececa7430b484749fa37dcc66e2e3614f0930f779ce7f9bff6c0dbe7d10ce"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Codebook:
-    """D dimensions, K cells. common (D), centroids (K, D), axes (D, 64): float32.
+    """D dimensions, K cells. common (D), centroids (K, D), axes (D, 256): float32.
 
     common: taken off every raw vector: what all descriptions share says nothing about one of them.
-    reach: the sketch's largest component, before rounding, that is not cut.
+    step: where a sketch's components part into small and large.
     """
 
     common: "Vectors"
     centroids: "Vectors"
     axes: "Vectors"
-    reach: float
+    step: float
 
     @classmethod
     def shipped(cls) -> "Codebook":
@@ -46,7 +46,7 @@ class Codebook:
             raise UsageError("bad-codebook", f"{FILE} is damaged or of another version", "install ioa-p2p anew")
         with np.load(BytesIO(content), allow_pickle=False) as parts:
             common, axes = parts["common"].astype(np.float32), parts["axes"].astype(np.float32)
-            return cls(common, unit(parts["centroids"].astype(np.float32)), axes, float(parts["reach"]))
+            return cls(common, unit(parts["centroids"].astype(np.float32)), axes, float(parts["step"]))
 
     def settle(self, raw: "Vectors") -> "Vectors":
         """(n, D) as an encoder gives them -> (n, D) as everything here takes them."""
@@ -57,14 +57,10 @@ class Codebook:
         return tuple(int(number) for number in near)
 
     def sketch(self, vector: "Vectors") -> bytes:
-        scaled = np.rint(vector @ self.axes * (127 / self.reach))
-        return np.clip(scaled, -127, 127).astype(np.int8).tobytes()
+        return pack((vector @ self.axes).tolist(), self.step)
 
 
 def unit(vectors: "Vectors") -> "Vectors":
     """Each row brought to length 1; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
-
-
-assert limits.SKETCH_BYTES == 64

@@ -58,16 +58,19 @@ class Lexicon:
     holding: Mapping[str, int]
     least: int
 
-    def weight(self, root: str) -> float:
-        """How much it tells: rare ones more (idf)."""
-        holding = self.holding.get(root, self.least)
-        return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
+    def weight(self, word: str) -> float:
+        """How much a word tells: rare ones more."""
+        return self._idf(root(word))
 
     def score(self, question: Iterable[str], text: Bag) -> float:
         """BM25 of one text for the roots of a question, each once; 0 = nothing in common."""
         longer = _K1 * (1 - _B + _B * text.size / self.text_size)
         counts = ((root, text.counts[root]) for root in question if root in text.counts)
-        return sum(self.weight(root) * count * (_K1 + 1) / (count + longer) for root, count in counts)
+        return sum(self._idf(root) * count * (_K1 + 1) / (count + longer) for root, count in counts)
+
+    def _idf(self, root: str) -> float:
+        holding = self.holding.get(root, self.least)
+        return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
 
 
 @lru_cache(maxsize=1)

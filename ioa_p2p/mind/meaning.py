@@ -39,7 +39,7 @@ class Meaning(Protocol):
         ...
 
     def sketch(self, vector: "Vectors") -> bytes:
-        """One vector as `limits.SKETCH_BYTES` signed bytes; dot products of sketches rank as those of vectors do."""
+        """One vector as `limits.SKETCH_BYTES` of `wire.sketch`, whose dot products rank as those of vectors do."""
         ...
 
 

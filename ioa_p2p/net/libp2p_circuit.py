@@ -116,11 +116,9 @@ class Leg(Protocol):
         """All of it, waiting for room."""
         ...
 
-    async def finish(self) -> None:
-        """Nothing more will be sent; what was sent still arrives."""
+    async def close(self) -> None:
+        """At once, but what was sent still arrives."""
         ...
-
-    async def close(self) -> None: ...
 
 
 class StreamLeg:
@@ -152,9 +150,6 @@ class StreamLeg:
     async def send(self, data: bytes) -> None:
         await self._pipe.write(data)
 
-    async def finish(self) -> None:
-        await self._stream.close()
-
     async def close(self) -> None:
         self._pipe.release()
         await self._stream.reset()
@@ -178,9 +173,6 @@ class SocketLeg:
 
     async def send(self, data: bytes) -> None:
         await self._half.send_all(data)
-
-    async def finish(self) -> None:
-        await self._half.send_eof()
 
     async def close(self) -> None:
         self._half.socket.close()
@@ -227,7 +219,6 @@ async def _pass_on(source: Leg, sink: Leg, passed: Callable[[int], bool], scope:
         await sink.send(data)
         if not passed(len(data)):
             break
-    await sink.finish()
     scope.cancel()
 
 

@@ -112,16 +112,22 @@ class Access:
     @property
     def notes(self) -> list[str]:
         """What whoever runs the node should know of its way into the mesh."""
-        alone = not (self._machine.contacts or self.seeds.known or self._remembered())
-        nobody = f"no seed is known, so this node waits for others. To join those of mesh {self._config.mesh!r}: "
-        return [*([nobody + HOW_TO_GET_ONE] if alone else []), *self.problems]
+        return [*([self._alone] if self._alone else []), *self.problems]
+
+    @property
+    def _alone(self) -> str:
+        """What a node is told that knows nobody to ask; empty if it does."""
+        if self._machine.contacts or self.seeds.known or self._remembered():
+            return ""
+        mesh = self._config.mesh
+        return f"no seed is known, so this node waits for others. To join those of mesh {mesh!r}: {HOW_TO_GET_ONE}"
 
     @property
     def counters(self) -> Counter[str]:
         return self._dns.counters + (self._lan.counters if self._lan is not None else Counter[str]())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every first contact we know of, remembered ones first. docs/control.md, `seeds`."""
+        """Every first contact we know of; the remembered ones last, for they may be 200. docs/control.md, `seeds`."""
         good = {contact.key for contact in self._machine.contacts}
         remembered = [seeds.row(known, answers=known.seed.node in good) for known in self._remembered()]
         named = [seeds.row(known, answers=self.seeds.answers(known.seed)) for known in self.seeds.known]
@@ -141,8 +147,8 @@ class Access:
     # -- what happens
 
     def _join(self, contacts: tuple[Contact, ...]) -> None:
-        if not contacts:
-            log.info("no seed is known")
+        if not contacts and self._alone:
+            log.info(self._alone)
         self._dht.command(commands.Join(contacts))
 
     def _moved(self, why: str) -> None:

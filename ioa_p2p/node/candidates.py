@@ -7,19 +7,18 @@ query's words it was found under or is named by (a rare word tells more than a c
 how near its name is. Weights: docs/search-mesh.md. Holders may leave agents out, but make none up.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from operator import mul
 
 from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
+from ioa_p2p.wire.sketch import cosine
 from ioa_p2p.wire.words import words
 
 Agent = tuple[bytes, str]
 
-WORDS_WEIGHT = 0.03  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next one
+WORDS_WEIGHT = 0.01  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next one
 NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
@@ -47,7 +46,7 @@ class Candidates:
     """sketch: the query's, or empty. asked: its words. filters: index keys that every hit should be under."""
 
     def __init__(self, sketch: bytes = b"", asked: Iterable[str] = (), filters: Iterable[str] = ()) -> None:
-        self._sketch = _signed(sketch)
+        self._sketch = sketch
         self._asked = frozenset(asked)
         self._filters = frozenset(filters)
         self._found: dict[Agent, Candidate] = {}
@@ -72,14 +71,14 @@ class Candidates:
     def _new(self, agent: Agent, pointer: Pointer) -> Candidate | None:
         if len(self._found) >= limits.FIND_CANDIDATES_MAX:
             return None
-        near = cosine(self._sketch, _signed(pointer.sketch))
+        near = cosine(self._sketch, pointer.sketch)
         return self._found.setdefault(agent, Candidate(*agent, pointer.seq, pointer.endpoint, near))
 
     def _refresh(self, known: Candidate, pointer: Pointer) -> None:
         """The newest pointer knows best where its node is, and what the agent is about."""
         if pointer.seq > known.seq:
             known.seq, known.endpoint = pointer.seq, pointer.endpoint
-            known.near = cosine(self._sketch, _signed(pointer.sketch))
+            known.near = cosine(self._sketch, pointer.sketch)
 
     def _score(self, candidate: Candidate) -> float:
         filters = len(candidate.keys & self._filters)
@@ -90,15 +89,3 @@ class Candidates:
         """The query's words that it is found under or named by."""
         under = {key.removeprefix("word:") for key in candidate.keys if key.startswith("word:")}
         return {word for word in [*under, *words(candidate.name)] if word in self._asked}
-
-
-def cosine(a: memoryview, b: memoryview) -> float:
-    """Of two sketches; 0 if there is none of either."""
-    if len(a) != len(b) or not a:
-        return 0.0
-    sizes = math.sqrt(sum(map(mul, a, a)) * sum(map(mul, b, b)))
-    return sum(map(mul, a, b)) / sizes if sizes else 0.0
-
-
-def _signed(sketch: bytes) -> memoryview:
-    return memoryview(sketch).cast("b")

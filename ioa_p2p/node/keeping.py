@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ioa_p2p.dht.store import Item
 from ioa_p2p.errors import StorageError
 from ioa_p2p.mind.meaning import Meaning, card_text
 from ioa_p2p.mind.ranking import WORDS_WEIGHT
@@ -46,6 +47,7 @@ class Keeping:
         trust: Callable[[NodeId, str], int] = lambda node, agent: 0,
         on_trouble: Callable[[str], None] = log.warning,
     ) -> None:
+        self.on_written: Callable[[], None] = lambda: None
         self._path = path
         self._trust = trust
         self._on_trouble = on_trouble
@@ -86,6 +88,13 @@ class Keeping:
         self._soon(lambda catalogue: catalogue.put_card(card_hash, card, None, ""))
         self._meant = False
 
+    def own(self, node: NodeId, card: Card, held: Iterable[Item]) -> None:
+        """An agent of ours, whose record is among those held: it stands in the directory too."""
+        for item in held:
+            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (node, card.name):
+                self.heard(item.body, item.raw)
+                self.card(item.body.card, codec.encode(card))
+
     def mean_by(self, model: str, encode: Callable[[Sequence[Card]], Awaitable[Sequence[bytes]]]) -> None:
         """From now on every card gets its vector of this model. encode: gives one a card, as `packed` makes them."""
         self._model, self._encode = model, encode
@@ -114,6 +123,10 @@ class Keeping:
     def get(self, node: NodeId, agent: str) -> Known | None:
         now_wall = clock.now().wall
         return self._read(lambda catalogue: catalogue.get(node, agent, now_wall))
+
+    def undescribed(self, node: NodeId) -> list[bytes]:
+        """Hashes of the cards of its agents that are not known."""
+        return self._read(lambda catalogue: catalogue.undescribed(node)) or []
 
     @property
     def count(self) -> int:
@@ -150,6 +163,7 @@ class Keeping:
             self._news.clear()
             while self._waiting:
                 await self._behind(self._write, self._take())
+            self.on_written()
             if self._model and not self._meant:
                 await self._mean()
 

@@ -69,6 +69,7 @@ class Lan:
         self._on_change = on_change
         self._found: dict[str, Neighbour] = {}
         self._first = asyncio.Event()
+        self._moving = asyncio.Lock()
         self._zeroconf: AsyncZeroconf | None = None
         self._browser: AsyncServiceBrowser | None = None
         self._asking: set[asyncio.Task[None]] = set()
@@ -118,9 +119,10 @@ class Lan:
 
     async def reopen(self) -> None:
         """Our addresses changed: announce the new ones, and ask again who is there."""
-        await self.aclose()
-        self._found.clear()
-        await self.open()
+        async with self._moving:  # two moves in a row: one after the other
+            await self.aclose()
+            self._found.clear()
+            await self.open()
 
     # -- hearing
 

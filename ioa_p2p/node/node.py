@@ -37,6 +37,7 @@ from ioa_p2p.node.access import Access
 from ioa_p2p.node.answer import Answer, answer_of
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
+from ioa_p2p.node.describing import Describing
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Known, Means, Search
@@ -62,10 +63,9 @@ from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
-from ioa_p2p.wire import codec, ids, limits
+from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
-from ioa_p2p.wire.records import AgentRecord
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
@@ -243,6 +243,8 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
+        self.describing = Describing(lambda: self.links.peers, self.keeping.undescribed, self.directory.card)
+        self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
@@ -260,6 +262,7 @@ class Node:
     def _start_machines(self) -> None:
         self.keeping.start(self.key.node, self.agents.cards)
         self._stack.push_async_callback(self.keeping.aclose)
+        self._stack.callback(self.describing.close)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
@@ -394,13 +397,6 @@ class Node:
         records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
         return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
 
-    def _keep_own(self, agent: str) -> None:
-        """Our own agents stand in the directory too."""
-        for item in self.dht.held:
-            if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self.key.node, agent):
-                self.keeping.heard(item.body, item.raw)
-                self.keeping.card(item.body.card, codec.encode(self.agents.cards[agent]))
-
     def _standing(self, node: bytes, agent: str) -> int:
         """How late an agent makes room for others in the directory."""
         return (node == self.key.node) + (node in self.config.allow)
@@ -414,6 +410,8 @@ class Node:
     def _on_link(self, event: LinkUp | LinkDown) -> None:
         self.neighbourhood.on_link(event)
         self.relays.choose()
+        if isinstance(event, LinkUp):
+            self.describing.up(event.peer)
         word = f"up ({event.address})" if isinstance(event, LinkUp) else f"down ({event.reason})"
         log.debug("link to %s is %s", ids.node_short(event.peer), word)
 
@@ -442,7 +440,7 @@ class Node:
                 self.keeping.card(card_hash, card)
             case dht_events.Published(agent, _, confirmed, holders, _, cut):
                 self.published[agent] = event
-                self._keep_own(agent)
+                self.keeping.own(self.key.node, self.agents.cards[agent], self.dht.held)
                 self.publish_news.set()
                 log.info(
                     "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)

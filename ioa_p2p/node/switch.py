@@ -57,6 +57,7 @@ class Switch:
             try:
                 sender, plain = self._boxes.open(data)
                 message = codec.decode(plain, DATAGRAM)
+                _check_padding(message, data)
             except PeerError as fault:
                 self.faults[f"datagram-{fault.code}"] += 1
                 continue
@@ -139,3 +140,9 @@ class Switch:
     def send_teams(self, to: bytes, message: Any) -> None:
         kind = LinkKind.DECISION if isinstance(message, DECISION_MESSAGE) else LinkKind.TEAM
         self._links.send(to, kind, codec.encode(message))
+
+
+def _check_padding(message: dht.Datagram, data: bytes) -> None:
+    """Or a forged source address would get a large answer for a few bytes. Raises PeerError('unpadded')."""
+    if isinstance(message, dht.PaddedRequest) and len(data) < limits.DATAGRAM_PADDED_BYTES_MIN:
+        raise PeerError("unpadded", f"{len(data)} bytes ask for a large answer")

@@ -256,6 +256,12 @@ class Catalogue:
             rows = db.execute("SELECT id FROM agents WHERE node = ? AND NOT gone ORDER BY agent", (node,))
             return [self._known(db, number) for (number,) in rows.fetchall() if number not in past]
 
+    def undescribed(self, node: bytes) -> list[bytes]:
+        """Hashes of the cards of this node's agents that are not known, each once."""
+        query = "SELECT DISTINCT hash FROM agents WHERE node = ? AND card IS NULL AND NOT gone"
+        with self._reading() as db:
+            return [hash_ for (hash_,) in db.execute(query, (node,))]
+
     def lacking(self, model: str, limit: int) -> list[tuple[bytes, bytes]]:
         """(hash, card) of cards without a vector of this model, at most `limit`."""
         query = (

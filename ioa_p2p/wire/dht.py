@@ -208,6 +208,8 @@ class Introduce(Rpc, frozen=True, tag=12):
 
 
 Request = Ping | FindNode | FindRecord | FindPointers | Store | Have | DialBack | Introduce
+PaddedRequest = FindNode | FindRecord | FindPointers
+"""Those whose answers may be large."""
 Answer = Pong | Found | Stored | Had
 Datagram = Request | Answer
 """What a boxed datagram holds: `codec.decode(plaintext, Datagram)`."""

@@ -65,7 +65,7 @@ class Pointer(RecordHead, frozen=True):
     """One per agent and index key; DHT key = `ids.pointer_key(index, depth, dht_id(node))`.
 
     seq: the *minimum* record seq it speaks of. index: 16 B of `ids.index_key`. depth: shard bits.
-    sketch: int8 embedding of the description, 64 B or empty. endpoint: packed IP and port, 6 or 18 B.
+    sketch: of the description (wire.sketch), 64 B or empty. endpoint: packed IP and port, 6 or 18 B.
     """
 
     index: Annotated[bytes, Meta(min_length=16, max_length=16)]

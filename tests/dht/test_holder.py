@@ -11,10 +11,16 @@ from ioa_p2p.dht.records import item_of
 from ioa_p2p.effects import Send
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact, FindPointers, Found, Ping, Store, Stored, Verdict
+from ioa_p2p.wire.sketch import NUMBERS, pack
 from tests.dht.frames import NOW, sealed
 from tests.wire.samples import ALICE, BOB, NETWORK, fault_of, pointer
 
 READER = Contact(BOB.node, "127.0.0.1", 4001)
+
+
+def sketch_of(near: int) -> bytes:
+    """The first `near` numbers are 3, the others -3."""
+    return pack([1.0] * near + [-1.0] * (NUMBERS - near), 0.5)
 
 
 class Holding:
@@ -30,7 +36,7 @@ class Holding:
         key = NodeKey(number.to_bytes(32))
         publisher = Contact(key.node, "127.0.0.1", 5_000 + number)
         token = self.ask(Ping(1, True), publisher).token
-        frame = sealed(pointer(key, agent=f"agent-{number}", sketch=bytes([number] * 64)), key)
+        frame = sealed(pointer(key, agent=f"agent-{number}", sketch=sketch_of(number)), key)
         return self.ask(Store(2, True, token, frame), publisher)
 
     def ask(self, message, peer: Contact = READER):
@@ -64,9 +70,9 @@ def test_readers_begin_at_different_places_and_each_can_read_everything():
 
 
 def test_with_a_sketch_the_nearest_come_first_and_some_by_lot():
-    """Pointer n has the sketch (n, n, ...): the larger, the nearer to (1, 1, ...)."""
+    """Pointer n agrees with the query in n numbers."""
     holding = Holding(100)
-    pages = holding.pages(7, bytes([1] * 64))
+    pages = holding.pages(7, sketch_of(NUMBERS))
     assert [page[:3] for page in pages[:2]] == [[99, 98, 97], [96, 95, 94]]
     assert max(pages[0][3], pages[1][3]) < 94
     assert set(itertools.chain(*pages)) == set(range(100))

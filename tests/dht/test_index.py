@@ -18,10 +18,12 @@ def test_keys_come_from_skills_types_prefixes_and_words_each_once_in_this_order(
         "skill:stats",
         "word:analyst",
         "word:anomaly",
+        "word:stat",
+        "word:outlier",
+        "word:trend",
         "word:statistic",
         "word:memory",
         "word:find",
-        "word:outlier",
         "in:metrics.samples",
     ]
     assert cut == []
@@ -38,9 +40,18 @@ def test_what_is_beyond_the_limit_is_cut_and_said():
     assert len(kept) == limits.INDEX_KEYS_MAX
     assert kept[:2] == ["skill:x.y", "skill:x"]
     assert cut[-1] == "in:t"
-    assert len(kept) + len(cut) == 3 + 1 + 50
+    assert len(kept) + len(cut) == 2 + 3 + 50 + 1
 
 
 def test_a_chinese_description_is_found_by_its_bigrams():
     kept, _ = index_keys(Card("a1", "内存分析"))
     assert {"word:内存", "word:存分", "word:分析"} <= set(kept)
+
+
+def test_an_agent_of_many_skills_is_found_by_words_of_all_before_its_further_skills():
+    skills = tuple(Skill(f"make-{word}", outputs=(f"thing.{word}",)) for word in "abcdefghijklmn")
+    kept, cut = index_keys(Card("a1", skills=skills))
+    order = kept + cut
+    assert [key for key in order if key.startswith("skill:")][:10] == [f"skill:make-{word}" for word in "abcdefghij"]
+    assert order.index("word:n") < order.index("skill:make-k")
+    assert {f"out:thing.{word}" for word in "abcdefghijklmn"} <= set(kept)

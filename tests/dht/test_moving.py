@@ -244,3 +244,13 @@ def test_a_node_lost_at_one_place_is_tried_where_somebody_else_names_it():
     new = contact(BOB)._replace(port=5_000)
     effects = alice.hear(asked.to, Found(asked.message.id, False, bytes(8), (), (pack_contact(new),)))
     assert new in [effect.to for effect in sends(effects, Ping)]
+
+
+def test_who_wakes_or_moves_is_heard_by_all_it_knows_and_all_who_asked_it_of_late():
+    alice = Driven().met()
+    caller = Contact(bytes([7]) * 32, "127.0.0.1", 4001)
+    alice.hear(caller, Ping(1, False))
+    alice.run(limits.DHT_CALL_S)  # it never answered, so it is in no table
+    assert alice.machine.contacts == [contact(BOB)]
+    pinged = {effect.to for effect in sends(alice.command(commands.Refresh()), Ping)}
+    assert pinged == {contact(BOB), caller}

@@ -43,8 +43,8 @@ def test_who_publishes_under_a_crowded_key_is_in_its_shard_too_and_is_told(monke
     mesh, told = crowded_mesh(24, 8, monkeypatch)
     early, late = told[0], told[-1]
     assert early.split == ()
-    assert set(late.split) == {"skill:chart.x", "skill:chart"}
-    assert late.keys == 3
+    assert set(late.split) == {"skill:chart.x", "skill:chart", "word:chart", "word:x"}
+    assert late.keys == 5
     found = mesh.pointers(mesh.contacts[-1], "skill:chart")
     assert len(found.pointers) > 8
     assert publishers_of(found) <= {contact.key for contact in mesh.contacts[:24]}
@@ -182,7 +182,9 @@ def test_more_are_had_by_turning_pages(cell: tuple[Mesh, dict[bytes, Contact]]):
 def test_nobody_reads_a_whole_cell_by_sketch(cell: tuple[Mesh, dict[bytes, Contact]]):
     mesh, _ = cell
     found = by_sketch(mesh, mesh.contacts[42])
-    assert len(found.pointers) == limits.POINTERS_RANKED_MAX
+    assert (
+        0 <= limits.POINTERS_RANKED_MAX - len(found.pointers) <= limits.POINTERS_LOT
+    )  # one by lot may be a near one too
     assert found.rpcs <= 14
 
 

@@ -85,6 +85,15 @@ def test_who_is_not_to_blame_is_kept_out_of_answers_and_stays_in_the_table():
     assert table.get(place(0)) is not None
 
 
+def test_nobody_takes_the_place_of_one_that_is_not_to_blame():
+    table = Table(OWN, 3)
+    *first, waiting = in_top_bucket(4)
+    for number in (*first, waiting):
+        table.enter(contact(number), 0.0)
+    table.missed(place(first[0]), blamed=False)
+    assert {entry.long_id for entry in table} == {place(number) for number in first}
+
+
 def test_an_answer_clears_its_misses():
     table = filled(5)
     table.missed(place(0))

@@ -13,6 +13,7 @@ import pytest
 import trio
 import trio.lowlevel
 from libp2p.stream_muxer.exceptions import MuxedStreamError
+from libp2p.stream_muxer.yamux.yamux import FLAG_FIN
 
 from ioa_p2p.errors import NetError
 from ioa_p2p.net import libp2p, libp2p_host, libp2p_patches
@@ -255,6 +256,25 @@ async def test_a_connection_without_measure_is_closed(rig: Rig, flood: str) -> N
 
     await _as_stranger(act)
     await _still_works(a, b)
+
+
+async def test_what_comes_together_with_the_end_of_a_stream_is_still_delivered(rig: Rig) -> None:
+    a = await rig.peer(1)
+    last = frame(SIGNED, b"last words")
+
+    async def act(who: Stranger) -> None:
+        stream = await who.stream(a.node, a.links.addresses[0])
+        await stream.write(HELLO)
+        await stream.read(1)
+        inner = stream.muxed_stream
+        inner.conn.write_now(struct.pack("!BBHII", 0, 0, FLAG_FIN, inner.stream_id, len(last)) + last)
+        with contextlib.suppress(Exception):
+            while await stream.read(100):
+                pass
+
+    await _as_stranger(act)
+    await a.inbox.until(lambda: a.inbox.downs(node_of(99)))
+    assert a.inbox.frames(node_of(99)) == [(SIGNED, b"last words")]
 
 
 # -- processes -----------------------------------------------------------------------------------------

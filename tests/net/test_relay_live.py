@@ -28,7 +28,7 @@ from ioa_p2p.net.ports import RelayTerms
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import LinkKind
 from tests.contracts.inbox import WAIT_S, poll
-from tests.contracts.rig import Peer, Rig, node_of, reach_through, seed_of
+from tests.contracts.rig import Peer, Rig, join, node_of, reach_through, seed_of
 from tests.net.stranger import HELLO, LINK
 
 SIGNED = LinkKind.SIGNED
@@ -97,8 +97,7 @@ async def test_a_full_relay_refuses_and_a_place_is_free_again_when_its_owner_goe
     monkeypatch.setattr("tests.contracts.rig.RelayTerms", lambda: RelayTerms(reservations_max=1))
     b, c, r = await rig.peer(2), await rig.peer(4), await rig.peer(3, relay=True)
     await reach_through(b, r)
-    c.links.connect(r.node, r.links.addresses)
-    await c.inbox.until(lambda: r.node in c.links.peers)
+    await join(c, r)
     c.links.relay_through({r.node})
     await c.inbox.until(lambda: [down.reason for down in c.inbox.relay_downs(r.node)])
     assert c.inbox.relay_downs(r.node)[0].reason == "refused: RESERVATION_REFUSED"
@@ -106,6 +105,30 @@ async def test_a_full_relay_refuses_and_a_place_is_free_again_when_its_owner_goe
     await r.inbox.until(lambda: r.inbox.downs(b.node))
     c.links.relay_through({r.node})
     await c.inbox.until(lambda: c.inbox.relay_ups(r.node))
+
+
+async def test_one_address_gets_a_few_of_the_places_only(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "RELAY_RESERVATIONS_PER_HOST_MAX", 1)
+    b, c, r = await rig.peer(2), await rig.peer(4), await rig.peer(3, relay=True)
+    await reach_through(b, r)
+    await join(c, r)
+    c.links.relay_through({r.node})
+    await c.inbox.until(lambda: c.inbox.relay_downs(r.node))
+    assert b.inbox.relay_downs(r.node) == []
+
+
+@pytest.mark.parametrize("bound", ["RELAY_CIRCUITS_MAX", "RELAY_CIRCUITS_PER_PEER_MAX"])
+async def test_one_circuit_more_than_there_is_room_for_is_refused(
+    rig: Rig, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, bound, 1)
+    a, b, c, r = await rig.peer(1), await rig.peer(2), await rig.peer(4), await rig.peer(3, relay=True)
+    addresses = await reach_through(b, r)
+    await _linked(a, b, addresses)
+    c.links.connect(b.node, addresses)
+    await poll(lambda: c.links.counters.get("dial-failed RESOURCE_LIMIT_EXCEEDED"))
+    await a.links.aclose()
+    await c.inbox.until(lambda: b.node in c.links.peers)
 
 
 async def test_a_reservation_is_renewed_in_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,8 +160,8 @@ def _info(peer: Peer) -> PeerInfo:
     return PeerInfo(peer_id_of(peer.node), [Multiaddr(where)])
 
 
-async def test_py_libp2ps_own_client_gets_a_place_here_and_reaches_others_by_it(rig: Rig) -> None:
-    b, r = await rig.peer(2), await rig.peer(3, relay=True)
+async def test_py_libp2ps_own_client_gets_a_place_here_and_reaches_others_but_not_over_two_relays(rig: Rig) -> None:
+    b, r = await rig.peer(2, relay=True), await rig.peer(3, relay=True)
     (address,) = await reach_through(b, r)
 
     async def act(host: BasicHost) -> None:
@@ -153,6 +176,9 @@ async def test_py_libp2ps_own_client_gets_a_place_here_and_reaches_others_by_it(
             link = await open_stream(conn, LINK)
             await link.write(HELLO)
             assert await link.read(1)
+            chained = await open_stream(conn, HOP)
+            await tell(chained, HopMessage(type=HopMessage.RESERVE))
+            assert (await hear(chained, HopMessage)).status == Status.PERMISSION_DENIED
 
     await _as_foreigner(act)
     assert [up.via for up in b.inbox.ups(node_of(99))] == [r.node]

@@ -162,6 +162,7 @@ async def test_what_cannot_change_while_the_node_runs_is_named_and_stays(
     assert "only from the next start: mesh, dht.port, agents" in caplog.text
     assert (host.config.mesh, host.config.dht_port, host.config.tasks_max) == ("test", 4_001, 3)
     assert host.config.agents
+    assert [host.queue.take(bytes([number]) * 32) for number in range(4)] == [True, True, True, False]
 
 
 def test_a_configuration_read_again_unchanged_changes_nothing(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ async def test_seeds_are_read_from_txt_records(server: NameServer) -> None:
     source = DnsSeeds([NAME], server.resolver)
     assert set(await source.look()) == {ONE, OTHER}
     assert (source.problem, source.every_s) == ("", ASK_S)
+    assert source.counters["dns-bad-seed"] == 0, "other records of the name are not meant for us"
 
 
 async def test_a_record_cut_into_strings_is_one_text(server: NameServer) -> None:

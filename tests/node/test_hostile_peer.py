@@ -84,6 +84,16 @@ async def test_garbage_of_every_size_is_answered_by_silence(mallory: Mallory, vi
     assert not mallory.answers
 
 
+async def test_a_small_request_for_a_large_answer_gets_none(mallory: Mallory, victim: Node) -> None:
+    head = [True, os.urandom(20)]
+    for request in ([3, 1, *head], [4, 2, *head], [5, 3, *head], [5, 4, *head, b"", b""]):
+        mallory.say(codec.encode(request))
+    mallory.say(dht.FindNode(5, True, os.urandom(20)))
+    await mallory.until(lambda: mallory.answers)
+    assert victim.switch.faults["datagram-unpadded"] == 4
+    assert [answer.id for answer in heard(mallory)] == [5]
+
+
 async def test_ten_thousand_requests_of_one_key_leave_nothing_behind(mallory: Mallory, victim: Node) -> None:
     held = len(victim.dht.held)
     for number in range(FLOOD // 4):

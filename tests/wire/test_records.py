@@ -60,7 +60,7 @@ def test_a_datagram_holds_four_of_the_largest_pointers() -> None:
         {"ttl": limits.TTL_S_MAX + limits.GONE_EXTRA_TTL_S + 1},
         {"gone": 0},
         {"addresses": ("/ip4/127.0.0.1/tcp/1",) * 5},
-        {"addresses": ("x" * 161,)},
+        {"addresses": ("x" * (limits.ADDRESS_BYTES_MAX + 1),)},
         {"addresses": ("\x1b[2J",)},
         {"endpoint": "127.0.0.1:1 "},
         {"skills": ("a",) * 11},

@@ -2,8 +2,9 @@
 
     writer ── put over 8 paths ──> the nearest: the honest keep it, liars drop it ── reader ── 4 or 8 paths ──> found?
 
-Each search meets one kind of liars, in turn: they name their own who are nearest to the target (16 of their 24
-nearest, so that many liars fill a shortlist), add a forged record, answer nothing useful, are silent, or mix all that.
+Each record meets one kind of liars, in turn: they name their own who are nearest to the target (16 of their 24
+nearest, so that many liars fill a shortlist), name the honest at a wrong address, add a forged record, answer nothing
+useful, are silent, or mix all that.
 Reach is the share of reads that got the record; at most one of 1,000 may fail at 20 %. `stale_20_*` is what liars
 gain who replay an older record that its owner signed: a read that ends early may believe two of them, a thorough one
 does not.
@@ -22,7 +23,7 @@ from tests.sim.crowd import WALL_S, Crowd, Places
 from tests.wire.samples import MALLORY, record
 
 BARS = {"reach_20_d4": ">= 0.999", "reach_40_d4": ">= 0.97", "reach_40_d8": ">= 0.995"}
-KINDS = ("closer", "forged", "empty", "silent", "mixed")
+KINDS = ("closer", "elsewhere", "forged", "empty", "silent", "mixed")
 NEAREST = 24
 
 
@@ -35,6 +36,7 @@ class Plot:
         self.old = b""
         self.forged = b""
         self.places = Places(())
+        self.everybody = Places(())
 
     def answer(self, target: int) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
         """(frames, contacts), or None for silence."""
@@ -44,6 +46,8 @@ class Plot:
         if kind == "empty":
             return (), ()
         named = self.dice.sample(self.places.nearest(target, NEAREST), 16)
+        if kind == "elsewhere":
+            named = [one._replace(host=named[0].host) for one in self.everybody.nearest(target, 16)]
         frames = {"forged": (self.forged,), "stale": (self.old,)}.get(kind, ())
         return frames, tuple(pack_contact(contact) for contact in named[: 8 if frames else 16])
 
@@ -86,7 +90,7 @@ class Mesh:
         self.crowd = Crowd(seed, size, liars=lambda contact: Liar(self.plot) if contact in self._liars else None)
         chosen = self.dice.sample(self.crowd.contacts, int(share * size))
         self._liars = set(chosen)
-        self.plot.places = Places(chosen)
+        self.plot.places, self.plot.everybody = Places(chosen), self.crowd.places
         self.honest = [number for number, contact in enumerate(self.crowd.contacts) if contact not in self._liars]
 
     def publish(self, agent: str) -> tuple[int, bytes, bytes]:
@@ -108,12 +112,14 @@ class Mesh:
 
 
 def run(short: bool) -> dict[str, float]:
-    size, records, reads = (500, 20, 8) if short else (1_500, 150, 20)
+    size, records, reads = (700, 12, 8) if short else (1_500, 150, 20)
     figures: dict[str, float] = {}
     for share in (20, 40):
         mesh = Mesh(share, size, share / 100)
         for name, thorough in (("d4", False), ("d8", True)):
-            figures[f"reach_{share}_{name}"] = reach(mesh, records, reads, thorough, lambda number: KINDS[number % 5])
+            figures[f"reach_{share}_{name}"] = reach(
+                mesh, records, reads, thorough, lambda number: KINDS[number % len(KINDS)]
+            )
         if share == 20:
             for name, thorough in (("d4", False), ("d8", True)):
                 newest = reach(mesh, max(10, records // 10), reads, thorough, lambda _: "stale")

@@ -58,7 +58,7 @@ def _poison(crowd: Crowd, fakes: int, honest: int, dice: random.Random, query: b
     for publisher in flood[::2]:
         crowd.publish(publisher)
     for number in range(honest):
-        host = f"{30 + number % 200}.{number // 200}.7.1"
+        host = f"{30 + number % 150}.{number // 150}.7.1"
         crowd.publish(Publisher(number, host, host, dice.randbytes(64) if query else b""))
     for publisher in flood[1::2]:
         crowd.publish(publisher)
