@@ -31,6 +31,9 @@ class Hashed:
         near = [_dot(vector, _direction(f"cell {number}")) for number in range(CELLS)]
         return tuple(sorted(range(CELLS), key=lambda number: -near[number])[:count])
 
+    def rest(self) -> None:
+        pass
+
     def sketch(self, vector: Any) -> bytes:
         largest = max(map(abs, vector)) or 1.0
         return bytes(round(127 * value / largest) & 0xFF for value in vector)
