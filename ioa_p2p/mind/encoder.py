@@ -35,7 +35,7 @@ class RawEncoder(Protocol):
 
 
 class Encoder:
-    """See `mind.meaning.Meaning`. load: of an encoder that gives (n, D) vectors of any length; called when one is needed
+    """See `mind.meaning.Meaning`. load: of an encoder that gives (n, D) vectors of any length; called when it is needed
     first, and again after each rest."""
 
     def __init__(self, load: Callable[[], RawEncoder], codebook: Codebook, model: str = MODEL) -> None:
