@@ -27,7 +27,7 @@ from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.ranking import Question, Ranker
 from ioa_p2p.node import query as node_query
 from ioa_p2p.node.answer import answer_of
-from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect
+from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, aspect_at
 from ioa_p2p.wire import limits
 
 NODES, ASKERS, QUERIES, CURVE_QUERIES = 500, 8, 300, 100
@@ -199,7 +199,7 @@ def _aspects(model: Meaning | None, texts: Sequence[str], cells: int) -> Sequenc
         return [None] * len(texts)
     chunks = (texts[first : first + AT_ONCE] for first in range(0, len(texts), AT_ONCE))
     vectors = [vector for chunk in chunks for vector in model.encode(chunk)]
-    return [Aspect(model.model, model.cells(vector, cells), model.sketch(vector), vector) for vector in vectors]
+    return [aspect_at(model, vector, cells) for vector in vectors]
 
 
 def reported(queries: Sequence[Query], count: int) -> list[Query]:

@@ -57,7 +57,11 @@ class Codebook:
         return tuple(int(number) for number in near)
 
     def sketch(self, vector: "Vectors") -> bytes:
-        return pack((vector @ self.axes).tolist(), self.step)
+        return pack(self.numbers(vector), self.step)
+
+    def numbers(self, vector: "Vectors") -> tuple[float, ...]:
+        """What a sketch rounds."""
+        return tuple((vector @ self.axes).tolist())
 
 
 def unit(vectors: "Vectors") -> "Vectors":

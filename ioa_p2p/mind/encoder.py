@@ -74,6 +74,9 @@ class Encoder:
     def sketch(self, vector: "Vectors") -> bytes:
         return self._codebook.sketch(vector)
 
+    def numbers(self, vector: "Vectors") -> tuple[float, ...]:
+        return self._codebook.numbers(vector)
+
 
 def check_weights(folder: Path) -> None:
     """Raises UsageError('other-encoder') unless these are the weights that the codebook was made for."""

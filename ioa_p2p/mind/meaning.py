@@ -46,6 +46,10 @@ class Meaning(Protocol):
         """One vector as `limits.SKETCH_BYTES` of `wire.sketch`, whose dot products rank as those of vectors do."""
         ...
 
+    def numbers(self, vector: "Vectors") -> tuple[float, ...]:
+        """The `wire.sketch.NUMBERS` numbers that the sketch of a vector rounds."""
+        ...
+
 
 def load() -> Meaning | None:
     """The encoder of the extra `semantic`, or None without it. Blocks for some 100 ms: call it off the event loop.

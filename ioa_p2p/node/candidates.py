@@ -7,32 +7,33 @@ query's words it was found under or is named by (a rare word tells more than a c
 how near its name is. Weights: docs/search-mesh.md. Holders may leave agents out, but make none up.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Pointer
-from ioa_p2p.wire.sketch import cosine
+from ioa_p2p.wire.sketch import likeness
 from ioa_p2p.wire.words import words
 
 Agent = tuple[bytes, str]
 
-WORDS_WEIGHT = 0.03  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next one
+WORDS_WEIGHT = 0.015  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
 NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
+UNSKETCHED = 0.2  # cosine of an agent found under words alone: as near as most that a cell gives
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """endpoint: packed, of its node's DHT. keys: index keys it was found under. near: cosine of the sketches, or 0;
-    named: of its name and the query, or 0."""
+    """endpoint: packed, of its node's DHT. keys: index keys it was found under. near: cosine of query and sketch, None
+    without a sketch; named: of its name and the query, or 0."""
 
     node: bytes
     agent: str
     seq: int
     endpoint: bytes
-    near: float
+    near: float | None = None
     named: float = 0.0
     keys: set[str] = field(default_factory=set[str])
 
@@ -43,10 +44,11 @@ class Candidate:
 
 
 class Candidates:
-    """sketch: the query's, or empty. asked: its words. filters: index keys that every hit should be under."""
+    """numbers: what the query's sketch rounds, or none. asked: its words. filters: index keys that every hit should be
+    under."""
 
-    def __init__(self, sketch: bytes = b"", asked: Iterable[str] = (), filters: Iterable[str] = ()) -> None:
-        self._sketch = sketch
+    def __init__(self, numbers: Sequence[float] = (), asked: Iterable[str] = (), filters: Iterable[str] = ()) -> None:
+        self._numbers = numbers
         self._asked = frozenset(asked)
         self._filters = frozenset(filters)
         self._found: dict[Agent, Candidate] = {}
@@ -71,19 +73,20 @@ class Candidates:
     def _new(self, agent: Agent, pointer: Pointer) -> Candidate | None:
         if len(self._found) >= limits.FIND_CANDIDATES_MAX:
             return None
-        near = cosine(self._sketch, pointer.sketch)
-        return self._found.setdefault(agent, Candidate(*agent, pointer.seq, pointer.endpoint, near))
+        return self._found.setdefault(agent, Candidate(*agent, pointer.seq, pointer.endpoint))
 
     def _refresh(self, known: Candidate, pointer: Pointer) -> None:
-        """The newest pointer knows best where its node is, and what the agent is about."""
+        """The newest pointer knows best where its node is, and, if it has a sketch, what the agent is about."""
+        if self._numbers and pointer.sketch and (known.near is None or pointer.seq > known.seq):
+            known.near = likeness(self._numbers, pointer.sketch)
         if pointer.seq > known.seq:
             known.seq, known.endpoint = pointer.seq, pointer.endpoint
-            known.near = cosine(self._sketch, pointer.sketch)
 
     def _score(self, candidate: Candidate) -> float:
         filters = len(candidate.keys & self._filters)
         telling = sum(lexicon().weight(root(word)) for word in self._words_of(candidate))
-        return candidate.near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
+        near = candidate.near if candidate.near is not None else UNSKETCHED
+        return near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
 
     def _words_of(self, candidate: Candidate) -> set[str]:
         """The query's words that it is found under or named by."""

@@ -113,7 +113,7 @@ class Search:
         self._means = means
         self._on_hit = on_hit
         self._thorough = thorough
-        self._candidates = Candidates(aspect.sketch if aspect else b"", query.words, query.filter_keys)
+        self._candidates = Candidates(aspect.numbers if aspect else (), query.words, query.filter_keys)
         self._searched: dict[str, None] = {}
         self._seen: set[Agent] = set()
         self._heard = False

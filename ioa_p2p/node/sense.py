@@ -32,11 +32,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """One text as the model sees it. cells: numbers, nearest first. vector: of length 1."""
+    """One text as the model sees it. cells: nearest first. numbers: what the sketch rounds. vector: of length 1."""
 
     model: str
     cells: tuple[int, ...]
     sketch: bytes
+    numbers: tuple[float, ...]
     vector: "Vectors"
 
     @property
@@ -109,8 +110,12 @@ class Sense:
 
 def aspect_of(model: Meaning, text: str, cells: int) -> Aspect:
     """What `Sense.aspect` does, at once."""
-    vector = model.encode([text])[0]
-    return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), vector)
+    return aspect_at(model, model.encode([text])[0], cells)
+
+
+def aspect_at(model: Meaning, vector: "Vectors", cells: int) -> Aspect:
+    """Of a text with this vector."""
+    return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), model.numbers(vector), vector)
 
 
 def nearness(model: Meaning, aspect: Aspect, texts: Sequence[str]) -> list[float]:

@@ -7,6 +7,7 @@ lowest bits of its byte; the bits 00, 01, 10, 11 stand for -3, -1, 1, 3.
 """
 
 import math
+import operator
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -36,12 +37,14 @@ def dot_products(query: bytes, sketches: Sequence[bytes]) -> list[int]:
     return [each - limits.SKETCH_PRODUCT_MAX for each in sums]
 
 
-def cosine(a: bytes, b: bytes) -> float:
-    """Of two sketches; 0 if either is none."""
-    if len(a) != limits.SKETCH_BYTES or len(b) != limits.SKETCH_BYTES:
+def likeness(numbers: Sequence[float], sketch: bytes) -> float:
+    """Cosine of `NUMBERS` numbers, not rounded, with a sketch; 0 if either is none. Nearer to the truth than that of
+    two sketches: docs/search.md, "Sketch"."""
+    if len(numbers) != NUMBERS or len(sketch) != limits.SKETCH_BYTES:
         return 0.0
-    (own,), (both, other) = dot_products(a, [a]), dot_products(b, [a, b])
-    return both / math.sqrt(own * other)
+    others = [number for byte in sketch for number in _numbers(byte)]
+    both = sum(map(operator.mul, numbers, others))
+    return both / math.sqrt(sum(map(operator.mul, numbers, numbers)) * sum(map(operator.mul, others, others)) or 1.0)
 
 
 @lru_cache(maxsize=256)
@@ -53,5 +56,6 @@ def _products(byte: int) -> bytes:
     )
 
 
+@lru_cache(maxsize=256)
 def _numbers(byte: int) -> list[int]:
     return [_LEVELS[byte >> shift & 3] for shift in (0, 2, 4, 6)]

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from ioa_p2p.wire import limits
+from ioa_p2p.wire.sketch import NUMBERS, pack
 from ioa_p2p.wire.words import words
 
 CELLS = 16
+DIMENSIONS = 64
 
 
 class Hashed:
-    """A `mind.meaning.Meaning`. Vectors have `limits.SKETCH_BYTES` dimensions: a sketch is one, rounded."""
+    """A `mind.meaning.Meaning`."""
 
     model = "hashed-1"
 
@@ -35,14 +36,16 @@ class Hashed:
         pass
 
     def sketch(self, vector: Any) -> bytes:
-        largest = max(map(abs, vector)) or 1.0
-        return bytes(round(127 * value / largest) & 0xFF for value in vector)
+        return pack(self.numbers(vector), 0.1)
+
+    def numbers(self, vector: Any) -> tuple[float, ...]:
+        return tuple(float(_dot(vector, _direction(f"axis {number}"))) for number in range(NUMBERS))
 
 
 @cache
 def _direction(word: str) -> list[float]:
     dice = random.Random(word)
-    return _unit([dice.gauss(0, 1) for _ in range(limits.SKETCH_BYTES)])
+    return _unit([dice.gauss(0, 1) for _ in range(DIMENSIONS)])
 
 
 def _unit(vector: list[float]) -> list[float]:

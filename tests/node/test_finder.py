@@ -231,7 +231,7 @@ def test_who_is_nearer_or_under_a_word_of_the_query_comes_first() -> None:
         market.add(number, card("agent", text))
     search = market.search(query, meaning=True)
     assert search.aspect is not None
-    candidates = Candidates(search.aspect.sketch, query.words)
+    candidates = Candidates(search.aspect.numbers, query.words)
     for owner, agent in market.agents:
         candidates.add("cell:hashed-1:1", [market.pointer("cell:hashed-1:1", owner, agent)])
     assert [one.node[-1] for one in candidates.best()][:2] == [1, 3]

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.sketch import NUMBERS, cosine, dot_products, pack
+from ioa_p2p.wire.sketch import NUMBERS, dot_products, likeness, pack
 
 DICE = random.Random(1)
 
@@ -40,8 +40,10 @@ def test_the_largest_dot_products_do_not_spill_into_their_neighbours() -> None:
         assert dot_products(query, others) == [naive(query, other) for other in others]
 
 
-def test_the_cosine_of_two_is_that_of_their_numbers() -> None:
-    a, b = DICE.randbytes(64), DICE.randbytes(64)
-    assert cosine(a, b) == pytest.approx(naive(a, b) / math.sqrt(naive(a, a) * naive(b, b)))
-    assert cosine(a, a) == pytest.approx(1)
-    assert cosine(a, b"") == cosine(b"", a) == 0
+def test_the_likeness_of_numbers_to_a_sketch_is_their_cosine_with_its() -> None:
+    sketch, ours = DICE.randbytes(64), [DICE.gauss(0, 1) for _ in range(NUMBERS)]
+    both = sum(x * y for x, y in zip(ours, numbers(sketch), strict=True))
+    expected = both / math.sqrt(sum(x * x for x in ours) * naive(sketch, sketch))
+    assert likeness(ours, sketch) == pytest.approx(expected)
+    assert likeness(numbers(sketch), sketch) == pytest.approx(1)
+    assert likeness(ours, b"") == likeness((), sketch) == likeness([0.0] * NUMBERS, sketch) == 0
