@@ -98,7 +98,9 @@ def _query(args: Args) -> Query:
     if trust not in LEVELS:
         raise UsageError("bad-argument", f"trust must be one of {' '.join(LEVELS)}", "the least level wanted")
     names = {"words": "text", "skill": "skill", "in": "input", "out": "output", "tag": "tag"}
-    return Query(**{field: text(args, name) for name, field in names.items()}, trust=LEVELS[trust])
+    told = {field: text(args, name) for name, field in names.items()}
+    types = {field: told[field].removesuffix("*") for field in ("input", "output")}  # as a card may write them
+    return Query(**told | types, trust=LEVELS[trust])
 
 
 def _ranked(placed: Placed) -> dict[str, Any]:
