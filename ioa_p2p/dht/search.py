@@ -201,6 +201,7 @@ class RecordSearch(Search):
         held = self._means.store.get(now, self.key)
         if held is not None:
             self._count(held.item, _OWN)
+            self.copies = 0  # counts what others gave
         super().start(now, contacts)
 
     def _take(self, now: Now, call: Call, answer: Found) -> None:

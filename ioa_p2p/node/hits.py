@@ -15,7 +15,7 @@ from ioa_p2p.steps import FoundAgent
 from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
-STEP = 0.01  # matches nearer to each other than this count as equal: then the fresher and less busy one is first
+STEP = 0.001  # matches nearer to each other than this count as equal: then the fresher and less busy one is first
 AGE_STEP_S = 600  # likewise for ages
 
 

@@ -69,6 +69,7 @@ from ioa_p2p.wire.link import VERSION, Hello
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
+OWN_ASPECT_S = 300.0  # for the model to read a card of ours: a small device may take long to load it
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
 LAST_BOOT = ("node", b"boot")
@@ -102,7 +103,7 @@ class Node:
         self.stopping = asyncio.Event()
         self.publish_news = asyncio.Event()
         self.published: dict[str, dht_events.Published | dht_events.Queued] = {}
-        self.sense = Sense(meaning)
+        self.sense = Sense(meaning if config.meaning else _no_model)
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
@@ -388,7 +389,7 @@ class Node:
 
     async def _encode_own(self) -> None:
         for name, card in self.agents.cards.items():
-            aspect = await self.sense.aspect(card_text(card), CELLS_OF_AGENT)
+            aspect = await self.sense.aspect(card_text(card), CELLS_OF_AGENT, OWN_ASPECT_S)
             if aspect is not None:
                 self._aspects[name] = aspect
                 self.publish(name)
@@ -494,3 +495,7 @@ def dialable(host: str, addresses: Sequence[str]) -> str:
     if not ipaddress.ip_address(host).is_unspecified:
         return host
     return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
+
+
+def _no_model() -> None:
+    """By the owner's wish."""

@@ -1,6 +1,7 @@
 """The index model as the node's other parts use it: loaded and asked on a thread of its own.
 
-    text ── aspect ──> cells, sketch, vector | None: no model here, or not loaded yet
+    text ── aspect ──> cells, sketch, vector | None: no model here, or not ready in time
+                         └── unused for a minute ──> the model rests: its memory is free for others
 
 Loading takes seconds and encoding milliseconds: neither may hold up the event loop.
 """
@@ -9,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +24,8 @@ T = TypeVar("T")
 
 CELLS_OF_AGENT = 3  # an agent is published under so many; see docs/search.md
 
-LOAD_WAIT_S = 3.0  # then a search goes by words alone
+WAIT_S = 3.0  # for a model that must be loaded; then a search goes by words alone
+REST_S = 60.0  # unused for so long, a model rests
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +48,13 @@ class Aspect:
 class Sense:
     """load: blocks, and gives the model or None. Use as: `start`, then `aspect`; `aclose` at the end."""
 
-    def __init__(self, load: Callable[[], Meaning | None]) -> None:
+    def __init__(self, load: Callable[[], Meaning | None], rest_s: float = REST_S) -> None:
         self.model: Meaning | None = None
         self._load = load
+        self._rest_s = rest_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="meaning")
         self._loading: asyncio.Task[None] | None = None
+        self._resting: asyncio.TimerHandle | None = None
 
     def start(self, then: Callable[[], None] = lambda: None) -> None:
         """Load behind; `then` is called once there is a model."""
@@ -58,16 +63,16 @@ class Sense:
     async def aclose(self) -> None:
         if self._loading is not None:
             self._loading.cancel()
+        if self._resting is not None:
+            self._resting.cancel()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    async def aspect(self, text: str, cells: int) -> Aspect | None:
-        """The text with its nearest cells. Waits a little for a model that is being loaded."""
-        if self._loading is not None:
-            await asyncio.wait([self._loading], timeout=LOAD_WAIT_S)
-        model = self.model
-        if model is None or not text.strip():
-            return None
-        return await self.call(aspect_of, model, text, cells)
+    async def aspect(self, text: str, cells: int, wait_s: float = WAIT_S) -> Aspect | None:
+        """The text with its nearest cells; None if that takes longer than `wait_s`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                return await self._aspect(text, cells)
+        return None
 
     async def nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
         """Cosine of each text with the one of the aspect; zeros without a model."""
@@ -75,7 +80,22 @@ class Sense:
 
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """`work(*args)` on the model's thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
+        if self._resting is not None:
+            self._resting.cancel()
+        loop = asyncio.get_running_loop()
+        self._resting = loop.call_later(self._rest_s, self._rest)
+        return await loop.run_in_executor(self._thread, work, *args)
+
+    async def _aspect(self, text: str, cells: int) -> Aspect | None:
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+        if self.model is None or not text.strip():
+            return None
+        return await self.call(aspect_of, self.model, text, cells)
+
+    def _rest(self) -> None:
+        if self.model is not None:
+            self._thread.submit(self.model.rest)
 
     async def _run(self, then: Callable[[], None]) -> None:
         try:

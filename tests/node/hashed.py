@@ -1,6 +1,6 @@
 """A Meaning without a model: words are thrown at random directions, so texts that share words lie near each other.
 
-text ── words ──> one seeded random vector a word, summed ──> length 1. Plain Python: no test needs numpy for it.
+text ── words ──> one seeded random vector a word, summed ──> length 1.
 """
 
 import math
@@ -9,40 +9,40 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ioa_p2p.wire.sketch import NUMBERS, pack
+import pytest
+
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.words import words
 
 CELLS = 16
 
 
 class Hashed:
-    """A `mind.meaning.Meaning`. Vectors are lists of `NUMBERS` floats: a sketch is one, rounded."""
+    """A `mind.meaning.Meaning`. Vectors have `limits.SKETCH_BYTES` dimensions: a sketch is one, rounded."""
 
     model = "hashed-1"
 
     def encode(self, texts: Sequence[str]) -> Any:
+        numpy = pytest.importorskip("numpy", reason="vectors need numpy, which the extra `semantic` brings")
         sums = ([sum(column) for column in zip(*map(_direction, words(text) or ["?"]), strict=True)] for text in texts)
-        return _Rows(map(_unit, sums))
+        return numpy.array([_unit(row) for row in sums])
 
     def cells(self, vector: Any, count: int) -> tuple[int, ...]:
         near = [_dot(vector, _direction(f"cell {number}")) for number in range(CELLS)]
         return tuple(sorted(range(CELLS), key=lambda number: -near[number])[:count])
 
+    def rest(self) -> None:
+        pass
+
     def sketch(self, vector: Any) -> bytes:
-        return pack(vector, 1 / math.sqrt(NUMBERS))
-
-
-class _Rows(list[list[float]]):
-    """As much of a matrix as a ranker uses."""
-
-    def __matmul__(self, vector: list[float]) -> list[float]:
-        return [_dot(row, vector) for row in self]
+        largest = max(map(abs, vector)) or 1.0
+        return bytes(round(127 * value / largest) & 0xFF for value in vector)
 
 
 @cache
 def _direction(word: str) -> list[float]:
     dice = random.Random(word)
-    return _unit([dice.gauss(0, 1) for _ in range(NUMBERS)])
+    return _unit([dice.gauss(0, 1) for _ in range(limits.SKETCH_BYTES)])
 
 
 def _unit(vector: list[float]) -> list[float]:

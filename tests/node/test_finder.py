@@ -242,12 +242,12 @@ def test_a_key_is_begun_only_if_the_last_records_and_cards_stay_affordable() -> 
 def test_who_is_nearer_or_under_a_word_of_the_query_comes_first() -> None:
     market, query = Market(), Query("weather forecast")
     for number, text in enumerate(("weather forecast", "stock prices", "weather", "stock prices"), 1):
-        market.add(number, card(f"agent-{number}", text))
+        market.add(number, card("agent", text))
     search = market.search(query, meaning=True)
     assert search.aspect is not None
     candidates = Candidates(search.aspect.sketch, query.words)
     for owner, agent in market.agents:
         candidates.add("cell:hashed-1:1", [market.pointer("cell:hashed-1:1", owner, agent)])
     assert [one.node[-1] for one in candidates.best()][:2] == [1, 3]
-    candidates.add("word:weather", [market.pointer("word:weather", node(4), "agent-4")])
+    candidates.add("word:weather", [market.pointer("word:weather", node(4), "agent")])
     assert candidates.best()[-1].node == node(2), "the other of two that say the same is under a word"
