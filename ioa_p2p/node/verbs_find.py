@@ -61,6 +61,10 @@ def _published(node: Node, name: str, before: Published | Queued | None) -> dict
     told = {"agent": name, "skills": skills, "meaning": node.is_meant(name)}
     if isinstance(event, Published):
         warnings = [f"too many index keys; not found under: {' '.join(event.cut)}"] if event.cut else []
+        if event.waiting:
+            warnings.append(
+                f"{event.waiting} index keys found too few holders with room; they are tried again by themselves"
+            )
         return {**told, "seq": event.seq, "copies": event.confirmed, "holders": event.holders, "keys": event.keys,
                 "cut": list(event.cut), "warnings": warnings}  # fmt: skip
     reason, confirmed, holders = (event.reason, event.confirmed, event.holders) if event else ("no-answer", 0, 0)

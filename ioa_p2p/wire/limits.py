@@ -92,7 +92,7 @@ DHT_PINGS_MAX = 16  # pings to learned contacts under way; over: the contact is 
 # -- what a holder keeps ----------------------------------------------------------------------------
 STORE_ITEMS_MAX = 16_384  # in all; over: expired ones go, then a put is refused as FULL; likewise below
 STORE_BYTES_MAX = 12 * 1024 * 1024  # a device of 110 MB spares that much
-STORE_NODE_ITEMS_MAX = 512  # of one publisher: 15 agents with all their index keys
+STORE_NODE_ITEMS_MAX = 2_112  # of one publisher: all its agents with all their index keys; in a small mesh all are here
 STORE_SUBNET_ITEMS_MAX = 2_048  # stored from one /24 or /48, or by one private peer, in an empty store; see Store
 STORE_KEY_ITEMS_MAX = 1_024  # pointers under one key, 260 KiB; over: a fair sample of them is kept
 STORE_BUDGET = (400, 50)  # frames one sender may have checked: at once, and more a second; over: PeerError
