@@ -11,6 +11,7 @@ from typing import Any
 
 from ioa_p2p.dht import commands, events
 from ioa_p2p.dht.machine import DhtMachine
+from ioa_p2p.dht.store import Item
 from ioa_p2p.node import clock
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.wire import limits
@@ -36,6 +37,10 @@ class Directory:
         if future is not None and not future.done():
             future.set_result(event)
         return True
+
+    def held_items(self) -> list[Item]:
+        """All records and pointers held here, own ones included; some may be past their time."""
+        return self._machine.held
 
     def held_records(self) -> list[AgentRecord]:
         """What the local directory holds, own records included, none past its time."""

@@ -21,14 +21,13 @@ from typing import Any
 from ioa_p2p.adapters import registry
 from ioa_p2p.crypto.box import Boxes
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.dht import commands as dht_commands
 from ioa_p2p.dht import events as dht_events
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
-from ioa_p2p.mind.meaning import Meaning, card_text, load
+from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
@@ -40,18 +39,19 @@ from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.describing import Describing
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
-from ioa_p2p.node.finder import Known, Means, Search
+from ioa_p2p.node.finder import Means, Search
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
-from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, Sense
+from ioa_p2p.node.sense import Sense
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
@@ -69,11 +69,9 @@ from ioa_p2p.wire.link import VERSION, Hello
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
-OWN_ASPECT_S = 300.0  # for the model to read a card of ours: a small device may take long to load it
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
 LAST_BOOT = ("node", b"boot")
-FEATURES = ("team/1", "blob/1")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
 log = logging.getLogger(__name__)
@@ -101,13 +99,10 @@ class Node:
         self.alarms: list[str] = []
         self.stories = Stories()
         self.stopping = asyncio.Event()
-        self.publish_news = asyncio.Event()
-        self.published: dict[str, dht_events.Published | dht_events.Queued] = {}
         self.sense = Sense(meaning if config.meaning else _no_model)
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
-        self._aspects: dict[str, Aspect] = {}
 
     # -- life
 
@@ -228,6 +223,10 @@ class Node:
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
         self.keeping = Keeping(self.config.home.directory, self._standing, self._alarm)
+        self.publishing = Publishing(
+            self.key.node, self.agents.cards, self.config.ttl_s, self.dht_driver, self.directory, self.keeping,
+            self.sense, lambda: self.addresses,
+        )  # fmt: skip
         self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
@@ -246,7 +245,7 @@ class Node:
         )
         self.describing = Describing(lambda: self.links.peers, self.keeping.undescribed, self.directory.card)
         self.keeping.on_written = self.describing.look
-        self.local = LocalDirectory(self._own, self.keeping.find, self.directory.kept_card)
+        self.local = LocalDirectory(self.publishing.records, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
         planner = Rules()
         self.teamwork = Teamwork(
@@ -270,16 +269,16 @@ class Node:
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             driver.start()
-        self.sense.start(self._publish_meant)
+        self.sense.start(self._on_model)
         self._stack.push_async_callback(self.sense.aclose)
+        self._stack.push_async_callback(self.publishing.aclose)
         self.neighbourhood.start()
         self._stack.callback(self.neighbourhood.close)
         self.relays.start()
         self._stack.callback(self.relays.close)
 
     def _join(self) -> None:
-        for name in self.agents.cards:
-            self.publish(name)
+        self.publishing.publish_all()
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
 
@@ -316,17 +315,6 @@ class Node:
         endpoint = self.datagrams.endpoint
         return Contact(self.key.node, dialable(endpoint.host, self.links.addresses), endpoint.port)
 
-    def publish(self, agent: str) -> None:
-        """Publish the card of one of our agents, now and until we stop. Raises UsageError('card-too-large').
-
-        By its meaning too, once there is a model and it has read the card.
-        """
-        card = self.agents.cards[agent]
-        meant = self._aspects.get(agent)
-        cells, sketch, model = (meant.cells, meant.sketch, meant.model) if meant else ((), b"", "")
-        order = dht_commands.Publish(card, self.addresses, "", FEATURES, cells, self.config.ttl_s, sketch, model)
-        self.dht_driver.command(order)
-
     async def new_search(
         self, query: Query, on_hit: Callable[[Hit], None] = lambda _: None, *, thorough: bool = False
     ) -> Search:
@@ -340,10 +328,6 @@ class Node:
     async def rank(self, search: Search) -> Answer:
         """What it found, in order."""
         return await self.sense.call(answer_of, search, self.sense.model)
-
-    def is_meant(self, agent: str) -> bool:
-        """Whether this agent of ours is published by its meaning too."""
-        return agent in self._aspects
 
     def ask(self, goal: str, goal_s: float) -> Story:
         """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),
@@ -379,25 +363,12 @@ class Node:
         await self.joined()
         await self.goals.pursue(story, goal_s)
 
-    def _publish_meant(self) -> None:
-        """There is a model now: publish again, so that our agents are found by meaning."""
-        self._meaning_task = asyncio.create_task(self._encode_own())
-        self._stack.callback(self._meaning_task.cancel)
-
-        if self.sense.model is not None:
-            self.keeping.mean_by(self.sense.model.model, partial(self.sense.call, encoded, self.sense.model))
-
-    async def _encode_own(self) -> None:
-        for name, card in self.agents.cards.items():
-            aspect = await self.sense.aspect(card_text(card), CELLS_OF_AGENT, OWN_ASPECT_S)
-            if aspect is not None:
-                self._aspects[name] = aspect
-                self.publish(name)
-
-    def _own(self) -> list[Known]:
-        """Our own records and cards."""
-        records = {record.agent: record for record in self.directory.held_records() if record.node == self.key.node}
-        return [(records[name], card) for name, card in self.agents.cards.items() if name in records]
+    def _on_model(self) -> None:
+        """There is a model now."""
+        model = self.sense.model
+        assert model is not None
+        self.publishing.read()
+        self.keeping.mean_by(model.model, partial(self.sense.call, encoded, model))
 
     def _standing(self, node: bytes, agent: str) -> int:
         """How late an agent makes room for others in the directory."""
@@ -424,8 +395,7 @@ class Node:
 
     def _on_address_change(self) -> None:
         """Whoever looks us up, or calls us into a team, must get the new addresses."""
-        for name in self.agents.cards:
-            self.publish(name)
+        self.publishing.publish_all()
         self._offer()
 
     def _on_dht(self, event: Any) -> None:
@@ -440,17 +410,8 @@ class Node:
                 self.keeping.heard(record, frame)
             case dht_events.CardHeard(card_hash, card):
                 self.keeping.card(card_hash, card)
-            case dht_events.Published(agent, _, confirmed, holders, _, cut):
-                self.published[agent] = event
-                self.keeping.own(self.key.node, self.agents.cards[agent], self.dht.held)
-                self.publish_news.set()
-                log.info(
-                    "published %s: %d of %d holders%s", agent, confirmed, holders, f", {len(cut)} keys cut" * bool(cut)
-                )
-            case dht_events.Queued(agent, reason):
-                self.published[agent] = event
-                self.publish_news.set()
-                log.info("publishing %s waits: %s", agent, reason)
+            case dht_events.Published() | dht_events.Queued():
+                self.publishing.on_event(event)
             case dht_events.CloneAlarm(node, agent, seq):
                 what = f"records of its agent {agent} up to number {seq}" if agent else f"a link of its start {seq}"
                 self._alarm(f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")

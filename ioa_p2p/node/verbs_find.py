@@ -39,14 +39,14 @@ async def publish(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
     if not set(names) <= set(node.agents.cards):
         hint = f"it has: {' '.join(node.agents.cards)}"
         raise UsageError("no-agent", f"this node has no agent {wanted[:40]!r}", hint)
-    before = {name: node.published.pop(name, None) for name in names}
+    before = {name: node.publishing.told.pop(name, None) for name in names}
     for name in names:
-        node.publish(name)
+        node.publishing.publish(name)
     with suppress(TimeoutError):
         async with asyncio.timeout(PUBLISH_WAIT_S):
-            while not all(_is_settled(node.published.get(name)) for name in names):
-                node.publish_news.clear()
-                await node.publish_news.wait()
+            while not all(_is_settled(node.publishing.told.get(name)) for name in names):
+                node.publishing.news.clear()
+                await node.publishing.news.wait()
     return {"records": [_published(node, name, before[name]) for name in names]}
 
 
@@ -57,8 +57,8 @@ def _is_settled(event: Published | Queued | None) -> bool:
 
 def _published(node: Node, name: str, before: Published | Queued | None) -> dict[str, Any]:
     skills = [skill.name for skill in node.agents.cards[name].skills]
-    event = node.published.get(name) or before
-    told = {"agent": name, "skills": skills, "meaning": node.is_meant(name)}
+    event = node.publishing.told.get(name) or before
+    told = {"agent": name, "skills": skills, "meaning": node.publishing.is_meant(name)}
     if isinstance(event, Published):
         warnings = [f"too many index keys; not found under: {' '.join(event.cut)}"] if event.cut else []
         if event.waiting:

@@ -93,9 +93,10 @@ class UdpMesh(Mesh):
 async def published(node: Node) -> None:
     """Until all its agents stand in the DHT."""
     async with asyncio.timeout(WAIT_S):
-        while not all(getattr(event, "confirmed", 0) for event in node.published.values()) or not node.published:
-            node.publish_news.clear()
-            await node.publish_news.wait()
+        told = node.publishing.told
+        while not told or not all(getattr(event, "confirmed", 0) for event in told.values()):
+            node.publishing.news.clear()
+            await node.publishing.news.wait()
 
 
 async def test_it_finds_an_agent_in_a_mesh_of_nodes_and_its_signature_holds(client: Path, tmp_path: Path) -> None:

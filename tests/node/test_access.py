@@ -52,7 +52,7 @@ async def test_a_network_that_changed_makes_the_node_publish_dial_and_look_again
     monkeypatch.setattr(watch, "LOOK_S", 0.01)
     monkeypatch.setattr(watch, "local_addresses", lambda: frozenset(ours))
     host, _ = await pair(mesh)
-    await until(lambda: "hello" in host.published)
+    await until(lambda: "hello" in host.publishing.told)
     before = host.directory.held_records()[0]
     told: list[Any] = []
     for part, name in ((host.dht_driver, "command"), (host.neighbourhood, "redial"), (host.access.seeds, "wake")):

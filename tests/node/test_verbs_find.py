@@ -28,7 +28,8 @@ async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
         await asyncio.gather(*map(made.start, ("asker", "left", "right")))
         async with asyncio.timeout(WAIT_S):
             for name in ("left", "right"):
-                while not made.nodes[name].is_meant("hello") or "hello" not in made.nodes[name].published:
+                publishing = made.nodes[name].publishing
+                while not publishing.is_meant("hello") or "hello" not in publishing.told:
                     await asyncio.sleep(0.05)
         yield made
 
