@@ -110,8 +110,16 @@ def test_a_contact_packs_and_unpacks(host: str):
 
 @pytest.mark.parametrize(
     "packed",
-    [bytes(4) + b"\x10\x00", b"\xe0\0\0\x01\x10\x00", b"\x7f\0\0\x01\0\0", bytes(7), b"", bytes(16) + b"\x10\x00"],
-    ids=["unspecified", "multicast", "port 0", "odd size", "empty", "unspecified v6"],
+    [
+        bytes(4) + b"\x10\x00",
+        b"\xe0\0\0\x01\x10\x00",
+        b"\x7f\0\0\x01\0\0",
+        bytes(7),
+        b"",
+        bytes(16) + b"\x10\x00",
+        bytes(10) + b"\xff\xff\x5d\xb8\xd8\x22\x10\x00",
+    ],
+    ids=["unspecified", "multicast", "port 0", "odd size", "empty", "unspecified v6", "v4 as v6"],
 )
 def test_an_endpoint_that_nobody_can_be_sent_to_is_refused(packed: bytes):
     assert fault_of(dht.unpack_endpoint, packed) == "bad-endpoint"
