@@ -151,7 +151,7 @@ export class Identity {
 
 // -- DHT: requests as arrays that begin with their tag
 
-const PAD = new Uint8Array(320);
+const PAD = new Uint8Array(328);
 const NONE = new Uint8Array();
 
 export const findRecord = (id, key) => encode([4, id, true, key, PAD]);

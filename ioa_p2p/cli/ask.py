@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ioa_p2p.cli.here import Here, node_command
+from ioa_p2p.cli.seconds import Seconds
 from ioa_p2p.errors import UsageError
 
 SECOND_CTRL_C_S = 2.0
@@ -13,7 +14,7 @@ SECOND_CTRL_C_S = 2.0
 
 @node_command()
 @click.argument("goal", required=False)
-@click.option("--timeout", "timeout_s", type=click.FloatRange(1, 86_400), default=600.0, show_default=True,
+@click.option("--timeout", "timeout_s", type=Seconds(1, 86_400), default=600.0, show_default=True,
               help="Seconds the team has.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
 @click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")

@@ -3,12 +3,11 @@
 import click
 
 from ioa_p2p.cli.here import Here, node_command
+from ioa_p2p.cli.seconds import Seconds
 
 
 @node_command()
-@click.option(
-    "--wait", "wait_s", type=click.FloatRange(0.1, 600), default=20.0, show_default=True, help="Seconds to wait."
-)
+@click.option("--wait", "wait_s", type=Seconds(0.1, 600), default=20.0, show_default=True, help="Seconds to wait.")
 def command(here: Here, wait_s: float) -> None:
     """Stop the node."""
     import time

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from ioa_p2p.cli.here import Here, node_command
+from ioa_p2p.cli.seconds import Seconds
 from ioa_p2p.errors import UsageError
 
 LEVELS = ("mine", "granted", "introduced", "succeeded", "stranger")
@@ -19,7 +20,7 @@ LEVELS = ("mine", "granted", "introduced", "succeeded", "stranger")
 @click.option("--trust", type=click.Choice(LEVELS), help="Only agents trusted at least so far.")
 @click.option("--explain", is_flag=True, help="Say of each why it stands where it stands, and what the search cost.")
 @click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="How many are listed.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0.1, 60), default=15.0, show_default=True,
+@click.option("--timeout", "timeout_s", type=Seconds(0.1, 60), default=15.0, show_default=True,
               help="Seconds to search; what was found by then is the answer.")  # fmt: skip
 def command(
     here: Here, words: tuple[str, ...], skill: str | None, input_: str | None, output: str | None, tag: str | None,

@@ -86,10 +86,10 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def pairs(table: Mapping[str, Any]) -> str:
-    """One `key  value` a line; keys of nested tables are joined by a dot, lists by a comma."""
+    """One `key  value` a line, whatever the value says; keys of nested tables are joined by a dot, lists by a comma."""
     flat = _flat(table, "")
     width = max((len(key) for key, _ in flat), default=0)
-    return "\n".join(f"{key.ljust(width)}  {value}" for key, value in flat)
+    return "\n".join(f"{key.ljust(width)}  {one_line(value)}" for key, value in flat)
 
 
 def _flat(value: Any, key: str) -> list[tuple[str, str]]:

@@ -48,7 +48,7 @@ def _skill(skill: dict[str, Any]) -> str:
 
     types = f"{', '.join(skill.get('inputs', [])) or '-'} -> {', '.join(skill.get('outputs', [])) or '-'}"
     tags = f"  [{' '.join(skill['tags'])}]" if skill.get("tags") else ""
-    line = f"  {skill['name']}  {types}  {skill.get('effect', '')}{tags}"
+    line = one_line(f"  {skill['name']}  {types}  {skill.get('effect', '')}{tags}")
     text = one_line(skill.get("description", ""))
     return f"{line.rstrip()}\n      {text}" if text else line.rstrip()
 

@@ -6,12 +6,13 @@ from typing import Any
 import click
 
 from ioa_p2p.cli.here import Here, node_command
+from ioa_p2p.cli.seconds import Seconds
 
 POLL_S = 0.2
 
 
 @node_command()
-@click.option("--wait", "wait_s", type=click.FloatRange(0, 600), default=0.0, help="Seconds to wait until it is ready.")
+@click.option("--wait", "wait_s", type=Seconds(0, 600), default=0.0, help="Seconds to wait until it is ready.")
 def command(here: Here, wait_s: float) -> None:
     """How the node is: ready, neighbours, records, teams, tasks, counters."""
     from ioa_p2p.cli.output import pairs

@@ -9,6 +9,7 @@ import click
 
 from ioa_p2p.cli.here import Here, node_command
 from ioa_p2p.cli.init import ANYWHERE, read_settings
+from ioa_p2p.cli.seconds import Seconds
 
 if TYPE_CHECKING:
     from ioa_p2p.node.config import Config
@@ -28,7 +29,7 @@ SEED_PORT = 4701  # of a seed that was told none: its line must last
 @click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(0.1, 600),
+    type=Seconds(0.1, 600),
     default=30.0,
     show_default=True,
     help="With --detach: seconds to wait for it.",

@@ -47,34 +47,37 @@ class Call:
 
 class Suspects:
     """Peers that were slow of late, whether or not they are in the table; bounded, oldest forgotten first. Each time
-    that one is slow again when its time is over, the next lasts twice as long, until it answers."""
+    that one is slow again when its time is over, the next lasts twice as long, until it answers.
+
+    A peer is suspect at one endpoint: else a liar who names it where nobody is would hide it where it is.
+    """
 
     def __init__(self) -> None:
-        self._until_s: OrderedDict[bytes, float] = OrderedDict()
-        self._last_s: dict[bytes, float] = {}
+        self._until_s: OrderedDict[Contact, float] = OrderedDict()
+        self._last_s: dict[Contact, float] = {}
 
-    def add(self, key: bytes, boot_s: float, *, blamed: bool = True) -> None:
+    def add(self, contact: Contact, boot_s: float, *, blamed: bool = True) -> None:
         """blamed: others answered meanwhile, so it is not our own network that is out."""
-        if self.has(key, boot_s):
+        if self.has(contact, boot_s):
             return
         least, most = limits.DHT_SUSPECT_S
-        last_s = self._last_s.get(key, 0.0)
-        self._last_s[key] = min(most, max(least, 2 * last_s if blamed else last_s))
-        self._until_s.pop(key, None)
-        self._until_s[key] = boot_s + self._last_s[key]
+        last_s = self._last_s.get(contact, 0.0)
+        self._last_s[contact] = min(most, max(least, 2 * last_s if blamed else last_s))
+        self._until_s.pop(contact, None)
+        self._until_s[contact] = boot_s + self._last_s[contact]
         if len(self._until_s) > limits.DHT_SUSPECTS_MAX:
             self.clear(next(iter(self._until_s)))
 
-    def clear(self, key: bytes) -> None:
-        self._until_s.pop(key, None)
-        self._last_s.pop(key, None)
+    def clear(self, contact: Contact) -> None:
+        self._until_s.pop(contact, None)
+        self._last_s.pop(contact, None)
 
     def clear_all(self) -> None:
         self._until_s.clear()
         self._last_s.clear()
 
-    def has(self, key: bytes, boot_s: float) -> bool:
-        return self._until_s.get(key, 0.0) > boot_s
+    def has(self, contact: Contact, boot_s: float) -> bool:
+        return self._until_s.get(contact, 0.0) > boot_s
 
 
 class Calls:
@@ -133,7 +136,7 @@ class Calls:
 
     def heard(self, now: Now, call: Call) -> None:
         """The call was answered: learn from its round trip."""
-        self.suspects.clear(call.to.key)
+        self.suspects.clear(call.to)
         self._heard_s = now.boot
         trip_s = now.boot - call.sent_s
         if self._mean_s is None:
@@ -156,7 +159,7 @@ class Calls:
         if not call.slow:
             call.slow = True
             self._agenda.at(max(call.sent_s + limits.DHT_CALL_S, now.boot), partial(self._due, call))
-            self.suspects.add(call.to.key, now.boot, blamed=self._heard_s >= call.sent_s)
+            self.suspects.add(call.to, now.boot, blamed=self._heard_s >= call.sent_s)
             call.asker.slow(now, call)
             return
         del self._calls[call.id]

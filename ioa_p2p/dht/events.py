@@ -89,7 +89,8 @@ class Published:
     """The record and all pointers were put. confirmed of holders: the record's. keys: pointers placed well enough.
 
     cut: index keys beyond the limit, under which the agent is not found. split: keys so popular that their holders
-    keep a sample; the agent is in the key's shards too, and placed if its shard has it.
+    keep a sample; the agent is in the key's shards too, and placed if its shard has it. waiting: pointers that too few
+    holders took, each tried again by itself.
     """
 
     agent: str
@@ -99,6 +100,7 @@ class Published:
     keys: int
     cut: tuple[str, ...]
     split: tuple[str, ...] = ()
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Lookup:
         self._claims = Claims()
         self._paths = [Path(number, target, self._claims, k, radius) for number in range(paths)]
         self._pool: list[Contact] = []
-        self._suspects: set[bytes] = set()
+        self._suspects: set[Contact] = set()
         self._k = k
         self._alpha = max(1, alpha // paths)
         self._calls_max = calls_max - calls_max // 6  # until it is widened
@@ -68,9 +68,9 @@ class Lookup:
         self._calls_max += self._kept_calls
         self._kept_calls = 0
 
-    def suspect(self, key: bytes) -> None:
+    def suspect(self, contact: Contact) -> None:
         """Keep it back: it is asked only if all else has failed."""
-        self._suspects.add(key)
+        self._suspects.add(contact)
 
     def path_of(self, contact: Contact) -> int | None:
         """The path it was asked on, at this endpoint."""

@@ -231,11 +231,13 @@ class DhtMachine:
             self._peers.asked_by(now, peer)
 
     def _answered(self, now: Now, peer: wire.Contact, answer: wire.Answer) -> None:
+        """A bad answer is none: all of it is read before its call is taken out, or the asker would wait for ever."""
+        seen = wire.unpack_endpoint(answer.seen) if isinstance(answer, wire.Pong) else None
         call = self._calls.match(peer, answer)
         self._calls.heard(now, call)
-        if isinstance(answer, wire.Pong):
+        if isinstance(answer, wire.Pong) and seen is not None:
             self._clock.heard(now, peer, answer.wall)
-            self._reach.pong(now, peer, answer)
+            self._reach.pong(now, peer, seen)
         self._peers.proven(now, peer, answer.client)
         call.asker.answered(now, call, answer)
 

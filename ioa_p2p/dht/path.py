@@ -105,7 +105,7 @@ class Path:
         claim = self._claims.by_key.get(key)
         return claim is not None and claim.state is State.LOST
 
-    def next(self, suspects: set[bytes]) -> Contact | None:
+    def next(self, suspects: set[Contact]) -> Contact | None:
         """The nearest not yet asked, among the nodes the path must hear before it is finished; suspects are left out.
 
         Those are the k nearest that may still answer. Are these crowded into half of where they should be, somebody
@@ -120,8 +120,8 @@ class Path:
                 counted += 1
                 if counted == self._k and 2 * distance < self._radius:
                     reach = self._radius
-            elif key not in suspects and self._may_ask(claim, self._known[key]):
-                return self._known[key]
+            elif (contact := self._known[key]) not in suspects and self._may_ask(claim, contact):
+                return contact
         return None
 
     def _may_ask(self, claim: Claim | None, contact: Contact) -> bool:

@@ -78,7 +78,7 @@ class Peers:
         self._calls.ask(now, contact, Ping, Pong, self, None)
 
     def _suspect(self, now: Now, contact: Contact) -> bool:
-        return self._calls.suspects.has(contact.key, now.boot)
+        return self._calls.suspects.has(contact, now.boot)
 
     def _try(self, now: Now, contact: Contact) -> None:
         if len(self._pinged) < limits.DHT_PINGS_MAX and contact not in self._pinged:

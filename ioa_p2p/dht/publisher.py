@@ -332,7 +332,10 @@ class Publisher:
             return
         name = agent.order.card.name
         split = tuple(key for key in agent.keys if ids.index_key(key) in agent.depths)
-        told = Published(name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split)
+        waiting = 0 if agent.gone else len(agent.keys) - agent.placed
+        told = Published(
+            name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split, waiting
+        )
         self._out.append(Emit(told))
         if agent.gone:
             del self._agents[name]

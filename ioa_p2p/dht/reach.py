@@ -17,7 +17,7 @@ from ioa_p2p.dht.peers import Peers
 from ioa_p2p.dht.space import Scope
 from ioa_p2p.effects import Effect, Now, Send
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.dht import Contact, DialBack, Introduce, Pong, pack_contact, unpack_contact, unpack_endpoint
+from ioa_p2p.wire.dht import Contact, DialBack, Introduce, pack_contact, unpack_contact
 
 
 class Reach:
@@ -46,9 +46,9 @@ class Reach:
     def proven(self) -> bool:
         return not self._calls.client
 
-    def pong(self, now: Now, peer: Contact, pong: Pong) -> None:
-        """Raises PeerError('bad-endpoint')."""
-        seen = self._hear(now, peer, unpack_endpoint(pong.seen))
+    def pong(self, now: Now, peer: Contact, endpoint: tuple[str, int]) -> None:
+        """A peer told where it sees us."""
+        seen = self._hear(now, peer, endpoint)
         if self.proven:
             return
         if space.scope(seen[0]) is not Scope.PUBLIC:

@@ -150,8 +150,8 @@ class Search:
             self._done(now, self)
 
     def _suspect(self, now: Now, contact: Contact) -> None:
-        if self._means.calls.suspects.has(contact.key, now.boot):
-            self.lookup.suspect(contact.key)
+        if self._means.calls.suspects.has(contact, now.boot):
+            self.lookup.suspect(contact)
 
     def _learn_from(self, now: Now, path: Path, source: Contact, answer: Found) -> None:
         """The answer's contacts that are news on its path, at most three of one subnet: a liar cannot fill the

@@ -19,6 +19,7 @@ from ioa_p2p.net.ports import Endpoint
 from ioa_p2p.wire import limits
 
 _RECEIVE_BYTES = limits.DATAGRAM_BYTES_MAX + 1  # one more, to tell a longer one
+_MAPPED = "::ffff:"  # how a socket bound to :: writes an IPv4 address (RFC 4291, 2.5.5.2); nobody else ever sees it
 _KERNEL_BUFFER_BYTES = 1024 * 1024  # a burst of some 800 datagrams outlives a busy moment of ours
 
 
@@ -51,7 +52,7 @@ class UdpDatagrams:
             self.counters["send-closed"] += 1
         else:
             try:
-                self._socket.sendto(data, to)
+                self._socket.sendto(data, self._as_ours(to))
             except OSError as fault:  # full buffer, no route, wrong family, or an ICMP error of an earlier send
                 self.counters[f"send-{_name(fault)}"] += 1
 
@@ -82,8 +83,13 @@ class UdpDatagrams:
         if len(data) > limits.DATAGRAM_BYTES_MAX:
             self.counters["receive-oversize"] += 1
         else:
-            batch.append((Endpoint(address[0], address[1]), data))
+            batch.append((Endpoint(address[0].removeprefix(_MAPPED), address[1]), data))
         return True
+
+    def _as_ours(self, to: Endpoint) -> Endpoint:
+        """As our socket writes it."""
+        mapped = self._family == socket.AF_INET6 and ":" not in to.host
+        return Endpoint(_MAPPED + to.host, to.port) if mapped else to
 
 
 def _bound(family: int, endpoint: Endpoint) -> socket.socket:

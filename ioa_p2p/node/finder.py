@@ -29,7 +29,7 @@ from ioa_p2p.wire.records import AgentRecord, Card
 DIAL_S = 4.0  # for a link to an agent's node, once
 AGENTS_MAX = 256  # whose cards one search reads in all, however often it is widened
 AT_ONCE = 16  # records and cards fetched at the same time
-ASK_BYTES = 400  # a request that may have a large answer, sealed
+ASK_BYTES = limits.DATAGRAM_PADDED_BYTES_MIN  # a request that may have a large answer, sealed
 LOCAL_MAX = 10  # of the local directory, asked whether they live
 
 Agent = tuple[NodeId, str]

@@ -286,6 +286,7 @@ class Node:
         """Take over what may change while we run; what may not is told, and counts from the next start."""
         self.config, waiting = reloaded(self.config, read)
         self.queue.resize(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.trust.granted = frozenset(self.config.allow)
         self.access.follow(self.config)
         log.info("read the configuration again")
         if waiting:

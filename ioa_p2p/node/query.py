@@ -49,8 +49,10 @@ class Query:
     def keys(self, cells: Sequence[str] = ()) -> list[str]:
         """Index keys to search, the most telling first. cells: key texts of the text's nearest cells.
 
-        Raises UsageError('empty-query').
+        Raises UsageError('empty-query'); also for a tag without a word, a filter that would hold nobody back.
         """
+        if self.tag and not words(self.tag):
+            raise UsageError("empty-query", f"no word to search by in the tag {self.tag[:40]!r}", "name another tag")
         most = limits.FIND_WORDS_BESIDE_CELLS if cells else limits.FIND_WORDS_MAX
         by_word = [f"word:{word}" for word in self.telling_words[:most]]
         keys = list(dict.fromkeys([*self.filter_keys, *_in_turn(cells, by_word)]))

@@ -52,7 +52,8 @@ class Trust(Protocol):
 class Acquaintances:
     """Trust by what a node knows without certificates: its own key, its allow-list, and how it went before.
 
-    introduced: whether somebody we trust vouches for a node.
+    granted: the nodes on the list; whoever changes the list sets it anew. introduced: whether somebody we trust vouches
+    for a node.
     """
 
     def __init__(
@@ -63,14 +64,14 @@ class Acquaintances:
         introduced: Callable[[NodeId], bool] = lambda node: False,
     ) -> None:
         self._own = own
-        self._granted = frozenset(granted)
+        self.granted = frozenset(granted)
         self._past = past
         self._introduced = introduced
 
     def standing(self, node: NodeId, agent: str) -> Standing:
         if node == self._own:
             return Standing(Level.MINE, "runs on this node")
-        if node in self._granted:
+        if node in self.granted:
             return Standing(Level.GRANTED, "its node is on the allow-list")
         if self._introduced(node):
             return Standing(Level.INTRODUCED, "somebody trusted vouches for its node")

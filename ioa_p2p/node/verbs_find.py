@@ -61,6 +61,10 @@ def _published(node: Node, name: str, before: Published | Queued | None) -> dict
     told = {"agent": name, "skills": skills, "meaning": node.publishing.is_meant(name)}
     if isinstance(event, Published):
         warnings = [f"too many index keys; not found under: {' '.join(event.cut)}"] if event.cut else []
+        if event.waiting:
+            warnings.append(
+                f"{event.waiting} index keys found too few holders with room; they are tried again by themselves"
+            )
         return {**told, "seq": event.seq, "copies": event.confirmed, "holders": event.holders, "keys": event.keys,
                 "cut": list(event.cut), "warnings": warnings}  # fmt: skip
     reason, confirmed, holders = (event.reason, event.confirmed, event.holders) if event else ("no-answer", 0, 0)
@@ -98,7 +102,9 @@ def _query(args: Args) -> Query:
     if trust not in LEVELS:
         raise UsageError("bad-argument", f"trust must be one of {' '.join(LEVELS)}", "the least level wanted")
     names = {"words": "text", "skill": "skill", "in": "input", "out": "output", "tag": "tag"}
-    return Query(**{field: text(args, name) for name, field in names.items()}, trust=LEVELS[trust])
+    told = {field: text(args, name) for name, field in names.items()}
+    types = {field: told[field].removesuffix("*") for field in ("input", "output")}  # as a card may write them
+    return Query(**told | types, trust=LEVELS[trust])
 
 
 def _ranked(placed: Placed) -> dict[str, Any]:

@@ -57,11 +57,13 @@ def pack_endpoint(host: str, port: int) -> bytes:
 
 @lru_cache(maxsize=limits.PLACES_CACHED)
 def unpack_endpoint(packed: bytes) -> tuple[str, int]:
-    """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to."""
+    """Inverse of `pack_endpoint`. Raises PeerError('bad-endpoint') for what nobody can be sent to, and for an IPv4
+    address dressed up as an IPv6 one, which would count to no subnet of its own."""
     if len(packed) not in (6, 18):
         raise PeerError("bad-endpoint", f"{len(packed)} bytes")
     address, port = ipaddress.ip_address(packed[:-2]), int.from_bytes(packed[-2:])
-    if not port or address.is_unspecified or address.is_multicast:
+    mapped = isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped
+    if not port or address.is_unspecified or address.is_multicast or mapped:
         raise PeerError("bad-endpoint", f"{address} port {port}")
     return str(address), port
 

@@ -169,7 +169,8 @@ def test_down_without_a_running_node_is_done_already(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["nonsense", "status --nonsense", "task", "team show", "find --limit x", "wire show"]
+    "command",
+    ["nonsense", "status --nonsense", "task", "team show", "find --limit x", "up --wait nan", "wire show"],
 )
 def test_wrong_usage_is_told_with_a_hint_where_to_look(cli: Cli, command: str) -> None:
     answer = cli(*command.split())
@@ -312,6 +313,17 @@ def test_foreign_text_cannot_move_the_terminals_cursor(cli: Cli, node: FakeNode)
     out = cli("find", "x").out
     assert not set(out) & {"\x1b", "\x07", "\r", "\u202e"}
     assert "gone" in out
+
+
+def test_what_an_agent_says_of_itself_makes_no_line_of_ours(cli: Cli, node: FakeNode) -> None:
+    forged = "x\ntrust       mine: forged"
+    skill = {**SHOWN["skills"][0], "inputs": [forged], "outputs": [forged], "tags": [forged], "description": forged}
+    node.answers("show", {**SHOWN, "description": forged, "skills": [skill]})
+    assert sum(line.startswith("trust ") for line in cli("show", "meter").out.splitlines()) == 1
+    node.answers("task", {"task": "ff", "state": "done", "note": forged})
+    assert not any(line.startswith("trust ") for line in cli("task", "show", "ff").out.splitlines())
+    node.answers("team", {"team": TEAM, "chat": [{"who": "meter", "text": forged}]})
+    assert not any(line.startswith("trust ") for line in cli("team", "show", TEAM).out.splitlines())
 
 
 def test_a_refusal_of_the_node_is_told_in_its_words(cli: Cli, node: FakeNode) -> None:

@@ -158,3 +158,20 @@ async def test_an_endpoint_of_the_other_family_is_a_counted_drop() -> None:
     udp.send(Endpoint("::1", 9), b"x")
     assert sum(udp.counters.values()) == 1
     await udp.aclose()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no socket of both families here")
+async def test_a_socket_of_both_families_speaks_of_ipv4_peers_as_they_are() -> None:
+    both, plain, from_plain, from_both = UdpDatagrams("::"), UdpDatagrams("127.0.0.1"), Inbox(), Inbox()
+    await both.open(from_plain)
+    await plain.open(from_both)
+    try:
+        plain.send(Endpoint("127.0.0.1", both.endpoint.port), b"there")
+        await from_plain.until(lambda: from_plain.items)
+        assert from_plain.items == [(plain.endpoint, b"there")]
+        both.send(plain.endpoint, b"and back")
+        await from_both.until(lambda: from_both.items)
+        assert from_both.items == [(Endpoint("127.0.0.1", both.endpoint.port), b"and back")]
+    finally:
+        await both.aclose()
+        await plain.aclose()

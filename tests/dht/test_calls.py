@@ -15,7 +15,10 @@ from tests.wire.samples import fault_of
 
 PEER = Contact(bytes(32), "127.0.0.1", 1)
 SILENT = Contact(b"silent" + bytes(26), "127.0.0.1", 2)
-KEY = PEER.key
+
+
+def peer(number: int) -> Contact:
+    return Contact(bytes([number]) * 32, "127.0.0.1", 1_000 + number)
 
 
 class Log:
@@ -71,7 +74,7 @@ def test_silence_is_first_slow_then_a_miss(bench: Bench):
     assert bench.log.told == []
     bench.agenda.run(later(0.21))
     assert bench.log.told == ["slow"]
-    assert bench.calls.suspects.has(PEER.key, NOW.boot + 1)
+    assert bench.calls.suspects.has(PEER, NOW.boot + 1)
     assert bench.missed == []
     bench.agenda.run(later(limits.DHT_CALL_S + 0.01))
     assert bench.log.told == ["slow", "lost"]
@@ -85,7 +88,7 @@ def test_an_answer_ends_it_and_clears_the_suspicion(bench: Bench):
     bench.answer(later(0.6), request)
     bench.agenda.run(later(10))
     assert bench.log.told == ["slow"]
-    assert not bench.calls.suspects.has(PEER.key, NOW.boot + 1)
+    assert not bench.calls.suspects.has(PEER, NOW.boot + 1)
     assert bench.missed == []
 
 
@@ -127,21 +130,21 @@ def test_with_too_many_under_way_a_new_one_is_lost_at_once(bench: Bench, monkeyp
 
 def test_after_sleep_all_is_lost_and_nobody_is_blamed(bench: Bench):
     bench.ping()
-    bench.calls.suspects.add(PEER.key, NOW.boot)
+    bench.calls.suspects.add(PEER, NOW.boot)
     bench.calls.abandon(later(3_600))
     bench.agenda.run(later(3_600))
     assert bench.log.told == ["lost"]
     assert bench.missed == []
-    assert not bench.calls.suspects.has(PEER.key, NOW.boot)
+    assert not bench.calls.suspects.has(PEER, NOW.boot)
 
 
 def test_suspicion_ends_by_itself_and_is_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(limits, "DHT_SUSPECTS_MAX", 3)
     suspects = Suspects()
     for number in range(5):
-        suspects.add(bytes([number]), 0.0)
-    assert [suspects.has(bytes([number]), 1.0) for number in range(5)] == [False, False, True, True, True]
-    assert not suspects.has(bytes([4]), limits.DHT_SUSPECT_S[0] + 1.0)
+        suspects.add(peer(number), 0.0)
+    assert [suspects.has(peer(number), 1.0) for number in range(5)] == [False, False, True, True, True]
+    assert not suspects.has(peer(4), limits.DHT_SUSPECT_S[0] + 1.0)
 
 
 def test_who_is_silent_while_others_answer_is_to_blame(bench: Bench):
@@ -163,22 +166,22 @@ def test_the_silent_are_left_alone_for_twice_as_long_each_time_and_an_answer_end
     suspects, least, most = Suspects(), *limits.DHT_SUSPECT_S
     now_s = 0.0
     for number in range(8):
-        suspects.add(KEY, now_s)
-        suspects.add(KEY, now_s + 1)  # another request under way then: one silence, not two
+        suspects.add(PEER, now_s)
+        suspects.add(PEER, now_s + 1)  # another request under way then: one silence, not two
         wait_s = min(most, least * 2**number)
-        assert suspects.has(KEY, now_s + wait_s - 1)
+        assert suspects.has(PEER, now_s + wait_s - 1)
         now_s += wait_s
-        assert not suspects.has(KEY, now_s)
-    suspects.clear(KEY)
-    suspects.add(KEY, now_s)
-    assert not suspects.has(KEY, now_s + least)
+        assert not suspects.has(PEER, now_s)
+    suspects.clear(PEER)
+    suspects.add(PEER, now_s)
+    assert not suspects.has(PEER, now_s + least)
 
 
 def test_our_own_outage_makes_no_silence_longer():
     suspects, least = Suspects(), limits.DHT_SUSPECT_S[0]
     for number in range(4):
-        suspects.add(KEY, number * least, blamed=False)
-    assert not suspects.has(KEY, 4 * least)
+        suspects.add(PEER, number * least, blamed=False)
+    assert not suspects.has(PEER, 4 * least)
 
 
 def test_one_timer_serves_all_deadlines_and_moves_only_to_come_earlier():

@@ -121,7 +121,7 @@ def test_while_all_hope_is_on_the_slow_it_is_not_done():
 def test_suspects_are_asked_only_when_nobody_else_answers():
     near = contacts(3)
     made = lookup(near[:2], alpha=1)
-    made.suspect(near[0].key)
+    made.suspect(near[0])
     assert asked(made) == [near[1]]
     made.lost(near[1])
     assert asked(made) == [near[0]]

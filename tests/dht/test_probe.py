@@ -7,6 +7,7 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Ping, Pong
 from tests.dht.mesh import Mesh
 from tests.dht.test_machine import BOBS, HOME, Driven, emitted, sends
+from tests.wire.samples import fault_of
 
 
 def test_a_node_that_answers_is_there():
@@ -42,3 +43,12 @@ def test_in_a_mesh_the_crashed_are_told_from_the_living():
     mesh.world.crash(mesh.contacts[2])
     asked = [mesh.ask(mesh.contacts[0], lambda request, to=to: commands.Probe(request, to)) for to in mesh.contacts[2:]]
     assert [one.there for one in asked] == [False, True]
+
+
+@pytest.mark.parametrize("seen", [bytes(6), bytes(7), b"\xe0\0\0\x01\x10\x00"], ids=["port 0", "odd size", "multicast"])
+def test_a_pong_that_sees_us_nowhere_is_none_and_nobody_waits_for_ever(seen: bytes):
+    alice = Driven()
+    ping = sends(alice.command(commands.Probe(7, BOBS)), Ping)[0].message
+    assert fault_of(alice.hear, BOBS, Pong(ping.id, False, bytes(8), seen)) == "bad-endpoint"
+    told = [event for _, effect in alice.run(10) for event in emitted([effect])]
+    assert [event for event in told if isinstance(event, events.Probed)] == [events.Probed(7, False)]

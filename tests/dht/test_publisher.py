@@ -184,3 +184,14 @@ def test_handing_on_sends_only_what_is_lacking():
     mesh.world.run(2 * limits.DHT_REFRESH_S)
     assert [message for message in sent if isinstance(message, Store)] == []
     assert [message for message in sent if isinstance(message, Have)] != []
+
+
+def test_pointers_for_which_no_holder_has_room_are_told_and_tried_again(mesh: Mesh, monkeypatch: pytest.MonkeyPatch):
+    owner = mesh.contacts[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(limits, "STORE_NODE_ITEMS_MAX", 1)
+        told = mesh.publish(owner, STATS)
+        assert (told.keys, told.waiting > 0) == (0, True)
+    mesh.world.run(limits.PUBLISH_RETRY_S[1])
+    assert mesh.pointers(mesh.contacts[5], "skill:stats.outliers").pointers
+    assert mesh.publish(owner, STATS).waiting == 0

@@ -8,7 +8,7 @@ from ioa_p2p.dht import space
 from ioa_p2p.dht.commands import SearchRecord
 from ioa_p2p.dht.machine import DhtMachine
 from ioa_p2p.dht.search import RecordSearch
-from ioa_p2p.effects import Emit, Send
+from ioa_p2p.effects import Emit, Now, Send
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact, FindRecord, Found, pack_contact
 from tests.dht.frames import NOW, later, sealed
@@ -42,6 +42,9 @@ class Read:
         self.found: list = []
         self.requests: dict[Contact, int] = {}
         self._note(self.machine.handle_command(NOW, SearchRecord(1, BOB.node, "analyst", thorough)))
+
+    def search_again(self, now: Now) -> None:
+        self._note(self.machine.handle_command(now, SearchRecord(2, BOB.node, "analyst")))
 
     def answer(self, contact: Contact, *frames: bytes, names: tuple[Contact, ...] = ()) -> None:
         found = Found(self.requests[contact], False, bytes(8), frames, tuple(pack_contact(one) for one in names))
@@ -144,3 +147,14 @@ def test_of_one_answer_at_most_three_of_a_subnet_are_taken():
     for seconds in range(1, 10):
         read.wait(seconds)
     assert len([one for one in read.asked if one.host.startswith(SUBNET)]) == limits.DHT_SUBNET_TABLE_MAX
+
+
+def test_a_node_that_a_liar_names_where_nobody_is_stays_one_to_ask_where_it_is():
+    honest, liar = peer(2), peer(1)
+    read = Read([liar])
+    read.answer(liar, names=(honest._replace(port=9),))
+    read.wait(limits.DHT_CALL_S + 0.1)
+    assert honest._replace(port=9) in read.asked
+    read.machine._peers.table.enter(honest, later(3).boot)
+    read.search_again(later(4))
+    assert honest in read.asked

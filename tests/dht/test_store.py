@@ -124,6 +124,10 @@ def renewed(old: Item, **changes) -> Item:
     return item(codec.replace(old.body, **changes), keys[old.body.node])
 
 
+def test_one_holder_has_room_for_all_that_one_node_may_publish():
+    assert limits.AGENTS_MAX * (1 + limits.INDEX_KEYS_MAX) <= limits.STORE_NODE_ITEMS_MAX
+
+
 QUOTAS = pytest.mark.parametrize(
     ("limit", "value", "make"),
     [

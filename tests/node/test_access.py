@@ -14,6 +14,7 @@ from ioa_p2p.node import watch
 from ioa_p2p.node.config import Seed, reloaded
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.node import Node
+from ioa_p2p.node.trust import Level
 from ioa_p2p.team.worker import Queue
 from tests.node.mesh import HELLO, Mesh
 from tests.node.test_node import GOAL, say, up
@@ -146,9 +147,11 @@ async def test_a_node_works_for_whoever_was_allowed_while_it_ran(mesh: Mesh) -> 
     refused, _ = await say(guest, "ask", goal=GOAL, timeout_s=30)
     assert refused["why"] == "nobody-fits"
     host.reload(mesh.change("host", allow=(guest.key.node,)))
+    assert host.trust.standing(guest.key.node, "hello").level is Level.GRANTED
     done, _ = await say(guest, "ask", goal=GOAL, timeout_s=30)
     assert done["outcome"] == "concluded"
     host.reload(mesh.change("host", allow=()))
+    assert host.trust.standing(guest.key.node, "hello").level is not Level.GRANTED
     refused, _ = await say(guest, "ask", goal=GOAL, timeout_s=30)
     assert refused["why"] == "nobody-fits"
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ioa_p2p.errors import UsageError
+from ioa_p2p.node import verbs_find
 from ioa_p2p.node.answer import answer_of
 from ioa_p2p.node.budget import Budget
 from ioa_p2p.node.candidates import Candidates
@@ -11,6 +12,7 @@ from ioa_p2p.node.hits import Hit, Source
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.records import Card, Skill
 from tests.node.market import MODEL, Market, card, node, record
 
 
@@ -130,6 +132,18 @@ async def test_only_those_trusted_enough_are_looked_at(market: Market) -> None:
 def test_a_query_of_nothing_is_refused_with_a_hint() -> None:
     with pytest.raises(UsageError) as fault:
         Query("?!").keys()
+    assert (fault.value.code, bool(fault.value.hint)) == ("empty-query", True)
+
+
+def test_a_type_may_be_asked_for_as_a_card_writes_it() -> None:
+    asked = verbs_find._query({"in": "metrics.samples*", "out": "chart"})
+    assert asked.filter_keys == ["out:chart", "in:metrics.samples"]
+    assert asked.fits(Card(name="meter", skills=(Skill("a.b", inputs=("metrics.samples*",), outputs=("chart",)),)))
+
+
+def test_a_tag_that_holds_nobody_back_is_refused() -> None:
+    with pytest.raises(UsageError) as fault:
+        Query("disk", tag="!!!").keys()
     assert (fault.value.code, bool(fault.value.hint)) == ("empty-query", True)
 
 

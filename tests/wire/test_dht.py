@@ -35,10 +35,14 @@ LARGEST: list[Any] = [
     dht.DialBack(ID, True),
     dht.Introduce(ID, True, V6_CONTACT),
 ]
+PADDED = (dht.FindNode, dht.FindRecord, dht.FindPointers)
 
 
 def sealed_bytes(message: Any) -> int:
     return len(Boxes(ALICE, NETWORK).seal(BOB.node, bytes(NONCE_BYTES), codec.encode(message)))
+
+
+PING_BYTES = sealed_bytes(LARGEST[0])
 
 
 @pytest.mark.parametrize("message", LARGEST, ids=lambda message: type(message).__name__)
@@ -51,9 +55,6 @@ def test_the_largest_of_each_message_fits_a_datagram_and_comes_back(message: Any
     ("smallest", "largest_answer_bytes"),
     [
         (dht.Ping(0, False), sealed_bytes(LARGEST[1])),
-        (dht.FindNode(0, False, KEY), limits.DATAGRAM_BYTES_MAX),
-        (dht.FindRecord(0, False, KEY), limits.DATAGRAM_BYTES_MAX),
-        (dht.FindPointers(0, False, KEY), limits.DATAGRAM_BYTES_MAX),
         (dht.Store(0, False, TOKEN, b""), sealed_bytes(LARGEST[9])),
         (dht.Have(0, False, b""), sealed_bytes(dht.Had(ID, True, TOKEN, b""))),
         (dht.Have(0, False, bytes(8)), sealed_bytes(dht.Had(ID, True, TOKEN, b"\x01"))),
@@ -63,7 +64,14 @@ def test_the_largest_of_each_message_fits_a_datagram_and_comes_back(message: Any
     ids=lambda value: type(value).__name__ if not isinstance(value, int) else "",
 )
 def test_no_request_is_answered_with_more_than_three_times_its_size(smallest: Any, largest_answer_bytes: int):
-    assert largest_answer_bytes <= 3 * sealed_bytes(smallest)
+    """Nor with the Ping by which whoever was asked looks whether the asker is one for its table."""
+    assert largest_answer_bytes + PING_BYTES <= 3 * sealed_bytes(smallest)
+
+
+@pytest.mark.parametrize("kind", PADDED)
+def test_a_request_for_much_is_padded_to_a_third_of_all_that_it_may_bring_upon_its_address(kind: Any):
+    assert limits.DATAGRAM_BYTES_MAX + PING_BYTES <= 3 * limits.DATAGRAM_PADDED_BYTES_MIN
+    assert sealed_bytes(kind(0, False, KEY)) >= limits.DATAGRAM_PADDED_BYTES_MIN
 
 
 def test_a_request_for_much_without_its_padding_is_refused():
@@ -102,8 +110,16 @@ def test_a_contact_packs_and_unpacks(host: str):
 
 @pytest.mark.parametrize(
     "packed",
-    [bytes(4) + b"\x10\x00", b"\xe0\0\0\x01\x10\x00", b"\x7f\0\0\x01\0\0", bytes(7), b"", bytes(16) + b"\x10\x00"],
-    ids=["unspecified", "multicast", "port 0", "odd size", "empty", "unspecified v6"],
+    [
+        bytes(4) + b"\x10\x00",
+        b"\xe0\0\0\x01\x10\x00",
+        b"\x7f\0\0\x01\0\0",
+        bytes(7),
+        b"",
+        bytes(16) + b"\x10\x00",
+        bytes(10) + b"\xff\xff\x5d\xb8\xd8\x22\x10\x00",
+    ],
+    ids=["unspecified", "multicast", "port 0", "odd size", "empty", "unspecified v6", "v4 as v6"],
 )
 def test_an_endpoint_that_nobody_can_be_sent_to_is_refused(packed: bytes):
     assert fault_of(dht.unpack_endpoint, packed) == "bad-endpoint"
