@@ -30,8 +30,8 @@ from ioa_p2p.node.answer import answer_of
 from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, aspect_at
 from ioa_p2p.wire import limits
 
-NODES, ASKERS, QUERIES, CURVE_QUERIES = 500, 8, 300, 100
-CURVE_RPCS = (50, 70, 90, 110, 130, 150)
+NODES, ASKERS, QUERIES, CURVE_QUERIES = 500, 8, 250, 60
+CURVE_RPCS = (60, 90, 120, 150)
 FIRST = 5
 AT_ONCE = 64  # texts encoded in one call
 FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "search-loss.svg"
@@ -87,7 +87,7 @@ def _whole_mesh(bench: "Bench", asked: Sequence[Query], small: bool) -> Figures:
     flat = [bench.flat(query) for query in asked]
     found, best = recall(cold, FIRST), recall(flat, FIRST)
     kept = [len(set(run.names[:FIRST]) & set(known.names)) / FIRST for run, known in zip(cold, flat, strict=True)]
-    warm = [run for query in asked[: len(asked) // 4] for run in (bench.run(query), bench.run(query, warm=True))][1::2]
+    warm = [run for query in asked[: len(asked) // 8] for run in (bench.run(query), bench.run(query, warm=True))][1::2]
     figures = {
         "loss_vs_flat_recall5": 1 - found / best if best else 0.0,
         "recall5": found,

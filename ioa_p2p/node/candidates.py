@@ -18,7 +18,7 @@ from ioa_p2p.wire.words import words
 
 Agent = tuple[bytes, str]
 
-WORDS_WEIGHT = 0.015  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
+WORDS_WEIGHT = 0.01  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
 NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
 UNSKETCHED = 0.2  # cosine of an agent found under words alone: as near as most that a cell gives
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
