@@ -1,48 +1,95 @@
 """The answer to a search: its hits in order, by which ranker, and which of them together cover the query's needs.
 
-hits that answered ── Ranker (meaning, else words) ──> matches ── trust first ──> placed
-                                                                └── needs ──> a set that covers them
+hits that answered ── Ranker (meaning, else words) ──┬── match ── hits.in_order ──> placed
+                                                     │              └── needs ──> a set that covers them
+                                                     └── few do: the nearest of the others, marked as weak
+
+What a hit must have was measured: docs/search-mesh.md, "Order".
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ioa_p2p.mind.cover import cover, needs
+from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.mind.meaning import Meaning
-from ioa_p2p.mind.ranking import Question, Ranker, Score
+from ioa_p2p.mind.ranking import WORDS_WEIGHT, Question, Ranker, Score
 from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Placed, in_order
 
 SET_MAX = 5  # agents that together cover a query with several needs
-DENSE_MIN = 0.15  # cosine below which an agent that shares no word with the query is no hit; unrelated texts have 0
+DENSE_MIN = (
+    0.15  # cosine from which an agent that shares no word with the query is a match; 92 % of unrelated are below
+)
+DENSE_FULL = 0.6  # cosine that 95 % of right answers do not exceed: who is nearer gains no more over others by it
+NEAREST = 3  # as many are offered, if there are so many, even if they may not fit
+
+Needs = list[tuple[str, list[Hit]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """ranking: 'meaning' or 'words'. together: of a query with several needs, hits that cover them, the most useful
-    first. needs: each need with those of them that serve it, best first.
+    """ranking: 'meaning' or 'words'; 'trust' where there were no words to match. together: of a query with several
+    needs, hits that cover them, the most useful first. needs: each need with those of them that serve it, best first.
     """
 
     placed: list[Placed]
     ranking: str
     together: list[Hit]
-    needs: list[tuple[str, list[Hit]]]
+    needs: Needs
 
 
 def answer_of(search: Search, meaning: Meaning | None) -> Answer:
     """Encodes the cards where there is a model: call it off the event loop."""
-    ranker, hits = Ranker(meaning if search.aspect else None), search.offered
-    query = search.query
-    if not query.words:
-        return Answer(in_order(hits, [0.0] * len(hits)), ranker.by, [], [])
-    question = Question(query.text, tuple(query.words), search.aspect.vector if search.aspect else None)
-    scores = ranker.scores(question, [hit.card for hit in hits])
-    matching = [(hit, score.total) for hit, score in zip(hits, scores, strict=True) if _matches(score)]
-    placed = in_order([hit for hit, _ in matching], [match for _, match in matching])
-    return Answer(placed, ranker.by, *_grouped(ranker, query.text, placed))
+    ranker, hits = _ranker(search, meaning), search.offered
+    if not search.query.words:
+        return Answer(in_order([(hit, 0.0) for hit in hits]), "trust", [], [])
+    question = _question(search)
+    scores = list(zip(hits, ranker.scores(question, [hit.card for hit in hits]), strict=True))
+    best = min(max((score.total for _, score in scores), default=0.0), _full(question))
+    matching = in_order([(hit, score.total) for hit, score in scores if _matches(score)], best)
+    together, by_need = _grouped(ranker, search.query.text, matching)
+    others = [(hit, score.total) for hit, score in scores if not _matches(score) and score.total > 0]
+    placed = [*_serving_marked(matching, by_need), *_nearest(others, best, NEAREST - len(matching))]
+    return Answer(placed, ranker.by, together, by_need)
 
 
-def _grouped(ranker: Ranker, text: str, placed: Sequence[Placed]) -> tuple[list[Hit], list[tuple[str, list[Hit]]]]:
+def is_match(search: Search, meaning: Meaning | None, hit: Hit) -> bool:
+    """Whether one hit has to do with the query, whatever else is found. Encodes its card, as `answer_of`."""
+    if not search.query.words:
+        return True
+    (score,) = _ranker(search, meaning).scores(_question(search), [hit.card])
+    return _matches(score)
+
+
+def _ranker(search: Search, meaning: Meaning | None) -> Ranker:
+    return Ranker(meaning if search.aspect else None)
+
+
+def _question(search: Search) -> Question:
+    query, aspect = search.query, search.aspect
+    return Question(query.text, tuple(query.words), aspect.vector if aspect else None)
+
+
+def _full(question: Question) -> float:
+    """What a text of usual length scores that answers fully and has each word once. More comes of repeating words."""
+    lexical = sum(map(lexicon().weight, question.words))
+    return lexical if question.vector is None else DENSE_FULL + WORDS_WEIGHT * lexical
+
+
+def _nearest(others: Iterable[tuple[Hit, float]], best: float, count: int) -> list[Placed]:
+    """Those that fit least badly: texts that are right and texts that are not are too alike to tell them apart."""
+    nearest = sorted(others, key=lambda other: -other[1])[: max(0, count)]
+    return [replace(one, weak=True) for one in in_order(nearest, best)]
+
+
+def _serving_marked(placed: Iterable[Placed], by_need: Needs) -> list[Placed]:
+    """Who serves one of several needs fits, little as it may match the whole."""
+    serving = {hit.agent for _, hits in by_need for hit in hits}
+    return [replace(one, weak=one.weak and one.hit.agent not in serving) for one in placed]
+
+
+def _grouped(ranker: Ranker, text: str, placed: Sequence[Placed]) -> tuple[list[Hit], Needs]:
     """The set that covers the needs, and who in it serves which. Empty where there is one need."""
     clauses, cards = needs(text), [one.hit.card for one in placed]
     if not clauses or not cards:
@@ -62,5 +109,5 @@ def _serving(scores: Sequence[Score], chosen: Sequence[int]) -> list[int]:
 
 
 def _matches(score: Score) -> bool:
-    """Whether it has anything to do with the query: the trusted come first only among those."""
+    """Whether it has anything to do with the query."""
     return score.lexical > 0 or (score.dense or 0.0) >= DENSE_MIN

@@ -233,18 +233,16 @@ def test_publish_tells_copies_and_warnings(cli: Cli, node: FakeNode) -> None:
 
 HIT = {"kind": "hit", "agent": "meter", "node": OTHER, "skills": ["device.measure"], "description": "measures",
        "trust": "stranger", "age_s": 200.0, "answered": True, "source": "mesh"}  # fmt: skip
-RANKED = {**HIT, "match": 1.5, "why": ["a stranger", "match 1.50"]}
+RANKED = {**HIT, "match": 1.5, "weak": False, "why": ["a stranger", "match 1.50"]}
 FOUND: dict[str, Any] = {"hits": 1, "ranked": [RANKED], "needs": [], "ranking": "words", "holders": 7, "local_hits": 1,
                          "rpcs": 40, "bytes": 2048}  # fmt: skip
 
 
-def test_find_shows_hits_as_they_come_and_then_their_order(cli: Cli, node: FakeNode) -> None:
-    node.answers("find", FOUND, {**HIT, "answered": False}, HIT)
+def test_find_shows_nothing_but_the_ranked_list_once(cli: Cli, node: FakeNode) -> None:
+    node.answers("find", FOUND, {**HIT, "answered": False}, HIT, {**HIT, "agent": "other"})
     answer = cli("find", "disk", "usage", "--out", "metrics.samples", "--trust", "granted")
-    assert f"meter@{OTHER[:8]}  stranger, 3 min old, not asked yet  device.measure" in answer.out
-    assert answer.out.count("measures") == 1, "told again when it answered, shown once"
-    assert f"  1. meter@{OTHER[:8]}  stranger" in answer.out
-    assert "1 found, ranked by words; 7 holders asked" in answer.err
+    assert answer.out.splitlines() == [f"  1. meter@{OTHER[:8]}  stranger, 3 min old  device.measure", "     measures"]
+    assert answer.err.splitlines() == ["1 found; 7 answers of holders"]
     (_, args) = node.asked[0]
     assert (args["words"], args["out"], args["skill"], args["trust"]) == (
         "disk usage",
@@ -253,8 +251,31 @@ def test_find_shows_hits_as_they_come_and_then_their_order(cli: Cli, node: FakeN
         "granted",
     )
     scripted = cli("find", "disk", "--json")
-    assert [event["answered"] for event in scripted.events] == [False, True]
+    assert [event["answered"] for event in scripted.events] == [False, True, True]
     assert scripted.last == {"ok": True, **FOUND}
+
+
+@pytest.mark.parametrize(
+    ("ranking", "rest"), [("meaning", "by meaning and words"), ("words", "by words"), ("trust", "by trust and age")]
+)
+def test_find_says_what_an_order_rests_on_where_there_is_one(cli: Cli, node: FakeNode, ranking: str, rest: str) -> None:
+    node.answers("find", {**FOUND, "ranking": ranking, "hits": 2, "ranked": [RANKED, RANKED]})
+    assert f"2 found, ranked {rest}; 7 answers" in cli("find", "disk").err
+    node.answers("find", {**FOUND, "ranking": ranking, "hits": 0, "ranked": []})
+    answer = cli("find", "disk")
+    assert "0 found; 7 answers" in answer.err
+    assert "hint:" in answer.err
+    assert answer.out == ""
+
+
+def test_find_marks_who_may_not_fit_and_whose_node_is_silent(cli: Cli, node: FakeNode) -> None:
+    weak = {**RANKED, "agent": "poet", "weak": True, "answered": False}
+    node.answers("find", {**FOUND, "hits": 1, "ranked": [RANKED, weak]})
+    first, second = (line for line in cli("find", "disk").out.splitlines() if "@" in line)
+    assert "may not fit" not in first
+    assert second.startswith(f"  2. poet@{OTHER[:8]}  stranger, 3 min old, may not fit, its node has not answered")
+    node.answers("find", {**FOUND, "hits": 0, "ranked": [weak]})
+    assert cli("find", "disk").out.startswith("nothing fits well; nearest:\n")
 
 
 def test_find_explains_each_place_and_the_cost(cli: Cli, node: FakeNode) -> None:
@@ -308,8 +329,8 @@ def test_find_wants_something_to_find(cli: Cli) -> None:
 
 
 def test_foreign_text_cannot_move_the_terminals_cursor(cli: Cli, node: FakeNode) -> None:
-    hit = {**HIT, "description": "\x1b[2J\x07\u202egone\r"}
-    node.answers("find", FOUND, hit)
+    hit = {**RANKED, "description": "\x1b[2J\x07\u202egone\r"}
+    node.answers("find", {**FOUND, "ranked": [hit]})
     out = cli("find", "x").out
     assert not set(out) & {"\x1b", "\x07", "\r", "\u202e"}
     assert "gone" in out

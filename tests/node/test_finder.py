@@ -137,7 +137,8 @@ def test_a_query_of_nothing_is_refused_with_a_hint() -> None:
 
 def test_a_type_may_be_asked_for_as_a_card_writes_it() -> None:
     asked = verbs_find._query({"in": "metrics.samples*", "out": "chart"})
-    assert asked.filter_keys == ["out:chart", "in:metrics.samples"]
+    assert asked.facts == ["out:chart", "in:metrics.samples"]
+    assert asked.filter_keys == [*asked.facts, "in:samples"]
     assert asked.fits(Card(name="meter", skills=(Skill("a.b", inputs=("metrics.samples*",), outputs=("chart",)),)))
 
 

@@ -179,7 +179,7 @@ def likeness(cards: Sequence[Card]) -> list[bytes]:
 
 
 def aspect(*direction: float) -> Aspect:
-    return Aspect("two", (), b"", np.array(direction, np.float32))
+    return Aspect("two", (), b"", (), np.array(direction, np.float32))
 
 
 async def test_cards_get_vectors_of_a_model_once_there_is_one_and_so_do_those_heard_later(keeping: Keeping) -> None:
