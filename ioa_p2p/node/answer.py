@@ -1,8 +1,7 @@
 """The answer to a search: its hits in order, by which ranker, and which of them together cover the query's needs.
 
-hits that answered ── Ranker (meaning, else words) ──┬── match ── hits.in_order ──> placed
-                                                     │              └── needs ──> a set that covers them
-                                                     └── few do: the nearest of the others, marked as weak
+hits that answered ── Ranker (meaning, else words) ── hits.in_order ──> those that fit, the nearest of the others
+                                                          └── needs ──> a set that covers them
 
 What a hit must have was measured: docs/search-mesh.md, "Order".
 """
@@ -15,14 +14,15 @@ from ioa_p2p.mind.lexicon import lexicon
 from ioa_p2p.mind.meaning import Meaning
 from ioa_p2p.mind.ranking import WORDS_WEIGHT, Question, Ranker, Score
 from ioa_p2p.node.finder import Search
-from ioa_p2p.node.hits import Hit, Placed, in_order
+from ioa_p2p.node.hits import WELL, Hit, Placed, in_order
 
 SET_MAX = 5  # agents that together cover a query with several needs
-DENSE_MIN = (
-    0.15  # cosine from which an agent that shares no word with the query is a match; 92 % of unrelated are below
-)
+# Cosines from which an agent that shares no word with the query fits, or serves a need if the set has it already.
+# 99 and 91 % of unrelated texts are below, but also 38 and 16 % of right answers: so they are marked, not dropped.
+DENSE_SURE, DENSE_MIN = 0.25, 0.15
 DENSE_FULL = 0.6  # cosine that 95 % of right answers do not exceed: who is nearer gains no more over others by it
-NEAREST = 3  # as many are offered, if there are so many, even if they may not fit
+FIRST = 5  # so many are shown, even if some of them may not fit
+NEAREST = 3  # so many where none fits
 
 Needs = list[tuple[str, list[Hit]]]
 
@@ -43,23 +43,21 @@ def answer_of(search: Search, meaning: Meaning | None) -> Answer:
     """Encodes the cards where there is a model: call it off the event loop."""
     ranker, hits = _ranker(search, meaning), search.offered
     if not search.query.words:
-        return Answer(in_order([(hit, 0.0) for hit in hits]), "trust", [], [])
+        return Answer(in_order(Placed(hit, 0.0) for hit in hits), "trust", [], [])
     question = _question(search)
-    scores = list(zip(hits, ranker.scores(question, [hit.card for hit in hits]), strict=True))
-    best = min(max((score.total for _, score in scores), default=0.0), _full(question))
-    matching = in_order([(hit, score.total) for hit, score in scores if _matches(score)], best)
-    together, by_need = _grouped(ranker, search.query.text, matching)
-    others = [(hit, score.total) for hit, score in scores if not _matches(score) and score.total > 0]
-    placed = [*_serving_marked(matching, by_need), *_nearest(others, best, NEAREST - len(matching))]
-    return Answer(placed, ranker.by, together, by_need)
+    scores = ranker.scores(question, [hit.card for hit in hits])
+    best = min(max((score.total for score in scores), default=0.0), _full(question))
+    ordered = in_order(_placed(hit, score, best) for hit, score in zip(hits, scores, strict=True) if score.total > 0)
+    together, by_need = _grouped(ranker, search.query.text, ordered)
+    return Answer(_shown(_serving_marked(ordered, by_need)), ranker.by, together, by_need)
 
 
 def is_match(search: Search, meaning: Meaning | None, hit: Hit) -> bool:
-    """Whether one hit has to do with the query, whatever else is found. Encodes its card, as `answer_of`."""
+    """Whether one hit fits the query, whatever else is found. Encodes its card, as `answer_of`."""
     if not search.query.words:
         return True
     (score,) = _ranker(search, meaning).scores(_question(search), [hit.card])
-    return _matches(score)
+    return _fits(score)
 
 
 def _ranker(search: Search, meaning: Meaning | None) -> Ranker:
@@ -77,10 +75,15 @@ def _full(question: Question) -> float:
     return lexical if question.vector is None else DENSE_FULL + WORDS_WEIGHT * lexical
 
 
-def _nearest(others: Iterable[tuple[Hit, float]], best: float, count: int) -> list[Placed]:
-    """Those that fit least badly: texts that are right and texts that are not are too alike to tell them apart."""
-    nearest = sorted(others, key=lambda other: -other[1])[: max(0, count)]
-    return [replace(one, weak=True) for one in in_order(nearest, best)]
+def _placed(hit: Hit, score: Score, best: float) -> Placed:
+    share = min(1.0, score.total / best)
+    return Placed(hit, score.total, share, weak=share < WELL or not _fits(score))
+
+
+def _shown(ordered: Sequence[Placed]) -> list[Placed]:
+    """Those that fit, and the first in any case: right texts and others are too alike to drop what may not fit."""
+    nearest = NEAREST if all(one.weak for one in ordered) else FIRST
+    return [one for number, one in enumerate(ordered) if number < nearest or not one.weak]
 
 
 def _serving_marked(placed: Iterable[Placed], by_need: Needs) -> list[Placed]:
@@ -109,5 +112,9 @@ def _serving(scores: Sequence[Score], chosen: Sequence[int]) -> list[int]:
 
 
 def _matches(score: Score) -> bool:
-    """Whether it has anything to do with the query."""
+    """Whether it may have to do with the question."""
     return score.lexical > 0 or (score.dense or 0.0) >= DENSE_MIN
+
+
+def _fits(score: Score) -> bool:
+    return score.lexical > 0 or (score.dense or 0.0) >= DENSE_SURE

@@ -8,7 +8,7 @@ No text of a card lifts a stranger over an agent of ours or of the allow-list th
 as no more than a full answer makes (node/answer.py). docs/search-mesh.md, "Order".
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -18,7 +18,7 @@ from ioa_p2p.steps import FoundAgent
 from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
-WELL = 0.4  # share of the best match from which an agent matches well; below it may not fit
+WELL = 0.4  # share of the best match from which an agent matches well; below, it may not fit
 ALIKE = 0.1  # shares within one such step below the best count as alike: then the more trusted is first
 STEP = 0.001  # matches nearer to each other than this count as equal: then the fresher and less busy one is first
 AGE_STEP_S = 600  # likewise for ages
@@ -72,7 +72,7 @@ class Placed:
     def place(self) -> tuple[Any, ...]:
         """Sorts the best first."""
         hit, level = self.hit, self.hit.standing.level
-        ahead = level <= Level.GRANTED and self.share >= WELL
+        ahead = level <= Level.GRANTED and not self.weak
         steps = int((1.0 - self.share) / ALIKE)
         near = round(self.match / STEP)
         return not ahead, steps, level, -near, int(hit.age_s // AGE_STEP_S), hit.load or 0.0, hit.agent
@@ -91,14 +91,8 @@ class Placed:
 _PLACES = {Source.OWN: "this node", Source.DIRECTORY: "the local directory", Source.MESH: "the mesh"}
 
 
-def in_order(matches: Sequence[tuple[Hit, float]], best: float = 0.0) -> list[Placed]:
-    """best: the match that shares are taken of; 0 without any, when all match alike."""
-    placed = (_placed(hit, match, min(1.0, match / best) if best > 0 else 1.0) for hit, match in matches)
+def in_order(placed: Iterable[Placed]) -> list[Placed]:
     return sorted(placed, key=lambda one: one.place)
-
-
-def _placed(hit: Hit, match: float, share: float) -> Placed:
-    return Placed(hit, match, share, share < WELL)
 
 
 def ago(seconds: float) -> str:
