@@ -261,6 +261,17 @@ async def test_the_first_are_offered_even_if_but_one_of_them_fits(market: Market
     assert "so it may not fit" in placed[1].why[1]
 
 
+async def test_who_serves_one_of_several_needs_fits_little_as_it_matches_the_whole(market: Market) -> None:
+    market.add(1, card("seismologist", "draws coloured seismograms of volcanic glaciers"))
+    market.add(2, card("cook", "knows which meals are good for whom, and on which days they are eaten in the north"))
+    whole = "draw coloured seismograms of volcanic glaciers"
+    as_one = answer_of(await run(market, f"{whole} meals menu"), None)
+    assert [(one.hit.card.name, one.weak) for one in as_one.placed] == [("seismologist", False), ("cook", True)]
+    apart = answer_of(await run(market, f"{whole}, meals menu"), None)
+    assert [hit.card.name for hit in apart.needs[-1][1]] == ["cook"]
+    assert [one.weak for one in apart.placed] == [False, False]
+
+
 async def test_by_words_alone_who_shares_none_is_not_even_near(market: Market) -> None:
     poet = card("poet", "writes verse")
     market.known_here = [(record(node(1), poet), poet)]
