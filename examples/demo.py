@@ -124,7 +124,7 @@ class Demo:
                 skills = " ".join(record["skills"])
                 self.out.say(f"published {record['agent']}@{node.name}: {skills} ({record['copies']} copies)")
         found = self.asker.ask("find", "device", "measure")
-        self.out.say(f"search    `find device measure`: {found['hits']} hits, {found['holders']} holders asked")
+        self.out.say(f"search    `find device measure`: {found['hits']} hits, {found['holders']} answers of holders")
 
     # -- the job
 

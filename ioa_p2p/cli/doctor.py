@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 @node_command()
 def command(here: Here) -> int:
-    """Check configuration, key, lock, ports, clock, disk, agents, seeds and neighbours."""
+    """Look for what is wrong. Configuration, key, lock, ports, clock, disk, agents, seeds, neighbours."""
     checks = list(_once([*_at_rest(here), *_running(here)]))
     for check in checks:
         here.out.line(f"{'ok   ' if check.ok else 'WRONG'}  {check.name:8}  {check.detail}")

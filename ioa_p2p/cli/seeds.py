@@ -20,7 +20,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def command() -> None:
-    """First contacts: which are known, from where, and whether they answer; signed lists of them."""
+    """First contacts. Which are known, from where, and whether they answer; signed lists of them."""
 
 
 @node_command(command, name="list")
@@ -43,7 +43,7 @@ def list_seeds(here: Here) -> None:
 @click.option("--out", "file", type=FILE, required=True, help="The list to write; its number follows that of the old.")
 @click.option("--days", type=click.IntRange(1, 400), default=90, show_default=True, help="How long it is good.")
 def sign(here: Here, seeds: tuple[str, ...], file: Path, days: int) -> None:
-    """Write a list of seeds for this node's mesh, signed by this node's key."""
+    """Write a list of seeds for this mesh, signed by this node."""
     from ioa_p2p.crypto.keys import NodeKey
     from ioa_p2p.node import seed_list
     from ioa_p2p.node.config import parse_seed

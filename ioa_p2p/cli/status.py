@@ -14,7 +14,7 @@ POLL_S = 0.2
 @node_command()
 @click.option("--wait", "wait_s", type=Seconds(0, 600), default=0.0, help="Seconds to wait until it is ready.")
 def command(here: Here, wait_s: float) -> None:
-    """How the node is: ready, neighbours, records, teams, tasks, counters."""
+    """How the node is. Readiness, neighbours, records, teams, tasks, counters."""
     from ioa_p2p.cli.output import pairs
 
     status = _ready(here, wait_s) if wait_s else here.ask("status")

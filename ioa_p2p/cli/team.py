@@ -27,7 +27,7 @@ def list_teams(here: Here) -> None:
 @node_command(command, name="show")
 @click.argument("team")
 def show(here: Here, team: str) -> None:
-    """One team: goal, members, coordinator, tasks, what was said and decided."""
+    """One team. Goal, members, coordinator, tasks, what was said and decided."""
     answer = here.ask("team", {"team": team})
     here.out.result(answer, _text(answer))
 

@@ -93,18 +93,19 @@ class Queries:
         if item is None:
             self._search_record(request, key, False, now, tried=1)
         else:
-            self._tell_record(now, request, item, 1, 1, direct=True)
+            self._tell_record(now, request, item, 1, 1, copies=1, direct=True)
 
     def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
-        self._tell_record(now, request, search.item, tried + search.lookup.calls, len(search.tokens))
+        asked, answered = tried + search.lookup.calls, len(search.tokens)
+        self._tell_record(now, request, search.item, asked, answered, copies=search.copies)
 
     def _tell_record(
-        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, direct: bool = False
+        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, copies: int, direct: bool = False
     ) -> None:
         record = item.body if item is not None and not is_past(now, item.body) else None
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        self._end(now, events.RecordFound(request, record, asked, answered, age_s, direct))
+        self._end(now, events.RecordFound(request, record, asked, answered, age_s, direct, copies))
 
     # -- pointers
 

@@ -64,7 +64,7 @@ class Local(Protocol):
     async def known(
         self, words: Sequence[str], aspect: Aspect | None, limit: int, keys: Sequence[str]
     ) -> Sequence[Known]:
-        """The likeliest of the local directory, the best first. keys: filters, as index keys."""
+        """The likeliest of the local directory, the best first. keys: what all have, as `Query.facts`."""
         ...
 
     def card(self, card_hash: bytes) -> Card | None:
@@ -145,7 +145,7 @@ class Search:
 
     async def look_here(self) -> None:
         """Hits of the local directory; their nodes have not answered yet."""
-        wanted = self.query.words, self.aspect, LOCAL_MAX, self.query.filter_keys
+        wanted = self.query.words, self.aspect, LOCAL_MAX, self.query.facts
         for record, card in await self._means.local.known(*wanted):
             if (record.node, record.agent) not in self._seen and self.query.fits(card):
                 self.local_hits += 1

@@ -1,20 +1,25 @@
-"""What a search found, and in which order it is shown: trust first, then match, then freshness and load.
+"""What a search found, and in which order it is shown: by match; trust decides between those that match well.
 
-    Hit ── match, from a ranker ──> Placed(hit, match, why) ── in_order ──> the best first
+    Hit ── match, from a ranker ──> share of the best match ──┬── well, and mine or granted ──> first
+                                                              └── the others ──> by steps of ALIKE
+                                   within a step: trust, match, freshness, load
 
-Texts of a card never lift an agent over one that is trusted more; but who does not match at all is no hit.
+No text of a card lifts a stranger over an agent of ours or of the allow-list that matches well: the best match counts
+as no more than a full answer makes (node/answer.py). docs/search-mesh.md, "Order".
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ioa_p2p.node.trust import Standing
+from ioa_p2p.node.trust import Level, Standing
 from ioa_p2p.steps import FoundAgent
 from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
+WELL = 0.4  # share of the best match from which an agent matches well; below, it may not fit
+ALIKE = 0.1  # shares within one such step below the best count as alike: then the more trusted is first
 STEP = 0.001  # matches nearer to each other than this count as equal: then the fresher and less busy one is first
 AGE_STEP_S = 600  # likewise for ages
 
@@ -54,17 +59,23 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """match: as the ranker measures it; only differences count."""
+    """match: as the ranker measures it; only differences count. share: of the best match, 1 at most. weak: it may not
+    fit; it is among the nearest that there are.
+    """
 
     hit: Hit
     match: float
+    share: float = 1.0
+    weak: bool = False
 
     @property
     def place(self) -> tuple[Any, ...]:
         """Sorts the best first."""
-        hit = self.hit
+        hit, level = self.hit, self.hit.standing.level
+        ahead = level <= Level.GRANTED and not self.weak
+        steps = int((1.0 - self.share) / ALIKE)
         near = round(self.match / STEP)
-        return hit.standing.level, -near, int(hit.age_s // AGE_STEP_S), hit.load or 0.0, hit.agent
+        return not ahead, steps, level, -near, int(hit.age_s // AGE_STEP_S), hit.load or 0.0, hit.agent
 
     @property
     def why(self) -> list[str]:
@@ -73,15 +84,14 @@ class Placed:
         under = f"found under {' '.join(hit.keys)}" if hit.keys else f"known from {_PLACES[hit.source]}"
         load = [] if hit.load is None else [f"busy to {hit.load:.0%}"]
         answer = "its node answered just now" if hit.answered else "its node has not answered"
-        return [hit.standing.why, f"match {self.match:.2f}", under, f"record {ago(hit.age_s)} old", *load, answer]
+        match = f"match {self.match:.2f}{', so it may not fit' if self.weak else ''}"
+        return [hit.standing.why, match, under, f"record {ago(hit.age_s)} old", *load, answer]
 
 
 _PLACES = {Source.OWN: "this node", Source.DIRECTORY: "the local directory", Source.MESH: "the mesh"}
 
 
-def in_order(hits: Sequence[Hit], matches: Sequence[float]) -> list[Placed]:
-    """matches: one a hit."""
-    placed = (Placed(hit, match) for hit, match in zip(hits, matches, strict=True))
+def in_order(placed: Iterable[Placed]) -> list[Placed]:
     return sorted(placed, key=lambda one: one.place)
 
 

@@ -34,7 +34,7 @@ from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.node import clock, relays
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
-from ioa_p2p.node.answer import Answer, answer_of
+from ioa_p2p.node.answer import Answer, answer_of, is_match
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.describing import Describing
@@ -329,6 +329,10 @@ class Node:
     async def rank(self, search: Search) -> Answer:
         """What it found, in order."""
         return await self.sense.call(answer_of, search, self.sense.model)
+
+    async def is_match(self, search: Search, hit: Hit) -> bool:
+        """Whether a hit of this search has to do with what it looks for."""
+        return await self.sense.call(is_match, search, self.sense.model, hit)
 
     def ask(self, goal: str, goal_s: float) -> Story:
         """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),

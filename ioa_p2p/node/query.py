@@ -11,13 +11,15 @@ from ioa_p2p.errors import UsageError
 from ioa_p2p.mind.lexicon import lexicon, root
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.parts import is_part, single_parts
 from ioa_p2p.wire.records import Card, Skill
 from ioa_p2p.wire.words import words
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """text: what is needed, in anybody's words. skill, input, output, tag: empty, or what one skill of a hit must have.
+    """text: what is needed, in anybody's words. skill, input, output, tag: empty, or what one skill of a hit must have;
+    of a skill or type its full name or any whole part of it will do ("greet" of "text.greet").
 
     trust: the least level that a hit's node and agent must have.
     """
@@ -41,10 +43,23 @@ class Query:
         return sorted(self.words, key=lambda word: -weight(root(word)))
 
     @property
-    def filter_keys(self) -> list[str]:
-        """Index keys that every hit is published under, unless they were cut."""
+    def facts(self) -> list[str]:
+        """What every hit has, as the local directory knows it by."""
         named = [("skill", self.skill), ("out", self.output), ("in", self.input)]
         return [f"{kind}:{name}" for kind, name in named if name] + [f"word:{word}" for word in words(self.tag)]
+
+    @property
+    def filter_keys(self) -> list[str]:
+        """Index keys that hits are published under, unless they were cut: a skill under its name, its first prefix and
+        its words, a type under its name and its single parts."""
+        return list(dict.fromkeys([*self.facts, *self._part_keys()]))
+
+    def _part_keys(self) -> Iterator[str]:
+        """Where those are that have the filter as a part of a longer name: one key a filter."""
+        telling = sorted(words(self.skill), key=lambda word: -lexicon().weight(root(word)))
+        yield from (f"word:{word}" for word in telling[:1])
+        for kind, name in (("out", self.output), ("in", self.input)):
+            yield from (f"{kind}:{part}" for part in single_parts(name)[-1:])
 
     def keys(self, cells: Sequence[str] = ()) -> list[str]:
         """Index keys to search, the most telling first. cells: key texts of the text's nearest cells.
@@ -66,9 +81,9 @@ class Query:
 
     def _takes(self, skill: Skill) -> bool:
         return (
-            (not self.skill or skill.name == self.skill or skill.name.startswith(self.skill + "."))
-            and (not self.input or self.input in _plain(skill.inputs))
-            and (not self.output or self.output in _plain(skill.outputs))
+            (not self.skill or is_part(self.skill, skill.name))
+            and (not self.input or _has(skill.inputs, self.input))
+            and (not self.output or _has(skill.outputs, self.output))
             and (not self.tag or set(words(self.tag)) <= set(words(" ".join(skill.tags))))
         )
 
@@ -79,6 +94,6 @@ def _in_turn(*lists: Sequence[str]) -> Iterator[str]:
         yield from (item for item in group if item is not None)
 
 
-def _plain(types: Sequence[str]) -> set[str]:
-    """Types without their mark for "all there are"."""
-    return {each.removesuffix("*") for each in types}
+def _has(types: Sequence[str], asked: str) -> bool:
+    """Types are compared without their mark for "all there are"."""
+    return any(is_part(asked, each.removesuffix("*")) for each in types)

@@ -1,6 +1,6 @@
 """Verbs of the control socket about agents: publish ours, find others', show one. docs/control.md, "Verbs".
 
-publish ── records, copies, what was cut        find ── hits as they come ──> ranked, and who covers which need
+publish ── records, copies, what was cut        find ── matches as they come ──> ranked, and who covers which need
 show AGENT@NODE ── its newest record from all holders, its card by hash ──> what is proven of it, and what it says
 """
 
@@ -80,21 +80,52 @@ async def find(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
     limit = whole(args, "limit", 20, 1, HITS_MAX)
     timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
     query.keys()  # says at once if there is nothing to search for
-    search = await node.new_search(query, lambda hit: emit(hit_event(hit, node_text)))
+    telling = _Telling(node, emit, limit)
+    telling.search = search = await node.new_search(query, telling.on_hit)
     with suppress(TimeoutError):  # what was found by then is the answer
         async with asyncio.timeout(timeout_s):
             await search.look_here()
             await node.joined()
             await search.run()
+    await telling.end()
     answer = await node.rank(search)
     ranked = answer.placed[:limit]
     return {
-        "hits": len(ranked),
+        "hits": sum(not one.weak for one in ranked),
         "ranked": [_ranked(one) for one in ranked],
         "needs": [{"need": need, "agents": [_name(hit) for hit in hits]} for need, hits in answer.needs],
         "ranking": answer.ranking,
         **_costs(search),
     }
+
+
+class _Telling:
+    """Tells of each hit that matches, when it comes; of at most `limit` agents. Hits are looked at on the model's
+    thread, in the order in which they come. search: whose they are; to be set before anything is awaited.
+    """
+
+    search: Search
+
+    def __init__(self, node: Node, emit: Emit, limit: int) -> None:
+        self._node = node
+        self._emit = emit
+        self._limit = limit
+        self._agents: set[tuple[NodeId, str]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def on_hit(self, hit: Hit) -> None:
+        self._under_way.add(asyncio.create_task(self._tell(hit)))
+
+    async def end(self) -> None:
+        """Until all is told."""
+        await asyncio.gather(*self._under_way)
+
+    async def _tell(self, hit: Hit) -> None:
+        if not await self._node.is_match(self.search, hit):
+            return
+        if hit.agent in self._agents or len(self._agents) < self._limit:
+            self._agents.add(hit.agent)
+            self._emit(hit_event(hit, node_text))
 
 
 def _query(args: Args) -> Query:
@@ -104,13 +135,13 @@ def _query(args: Args) -> Query:
     names = {"words": "text", "skill": "skill", "in": "input", "out": "output", "tag": "tag"}
     told = {field: text(args, name) for name, field in names.items()}
     types = {field: told[field].removesuffix("*") for field in ("input", "output")}  # as a card may write them
-    return Query(**told | types, trust=LEVELS[trust])
+    return Query(**told | types | {"skill": told["skill"].lower()}, trust=LEVELS[trust])
 
 
 def _ranked(placed: Placed) -> dict[str, Any]:
     hit = placed.hit
-    told = {key: value for key, value in hit_event(hit, node_text).items() if key not in ("kind", "description")}
-    return {**told, "match": round(placed.match, 3), "why": placed.why}
+    told = {key: value for key, value in hit_event(hit, node_text).items() if key != "kind"}
+    return {**told, "match": round(placed.match, 3), "weak": placed.weak, "why": placed.why}
 
 
 def _name(hit: Hit) -> str:

@@ -10,6 +10,7 @@ are hashed into words of their own, so that a type may be any text.
 from collections.abc import Iterator, Sequence
 
 from ioa_p2p.wire import ids
+from ioa_p2p.wire.parts import whole_parts
 from ioa_p2p.wire.records import AgentRecord, Card, Skill
 from ioa_p2p.wire.words import words
 
@@ -54,12 +55,12 @@ def sayable(word: str) -> bool:
 
 
 def _skill_facts(name: str) -> Iterator[str]:
-    """A skill is found by its own name and by those it is a part of."""
-    parts = name.split(".")
-    yield from ("skill:" + ".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    """A skill is found by its own name and by any whole part of it."""
+    yield from (f"skill:{part}" for part in whole_parts(name))
 
 
 def _type_facts(skill: Skill) -> Iterator[str]:
-    yield from (f"in:{name.removesuffix('*')}" for name in skill.inputs)
-    yield from (f"out:{name.removesuffix('*')}" for name in skill.outputs)
+    """Likewise a type, without its mark for "all there are"."""
+    for kind, types in (("in", skill.inputs), ("out", skill.outputs)):
+        yield from (f"{kind}:{part}" for name in types for part in whole_parts(name.removesuffix("*")))
     yield from (f"word:{word}" for tag in skill.tags for word in words(tag))

@@ -5,7 +5,7 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
 
 
-def test_keys_come_from_skills_types_prefixes_and_words_each_once_in_this_order():
+def test_keys_come_from_skills_types_prefixes_words_and_parts_each_once_in_this_order():
     skills = (
         Skill("stats.outliers", "Finds outliers", ("metrics.samples*",), ("stats.report",), ("anomaly",)),
         Skill("stats.trend", outputs=("stats.report",)),
@@ -25,6 +25,10 @@ def test_keys_come_from_skills_types_prefixes_and_words_each_once_in_this_order(
         "word:memory",
         "word:find",
         "in:metrics.samples",
+        "out:stats",
+        "out:report",
+        "in:metrics",
+        "in:samples",
     ]
     assert cut == []
 

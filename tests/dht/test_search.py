@@ -7,6 +7,7 @@ import pytest
 from ioa_p2p.dht import space
 from ioa_p2p.dht.commands import SearchRecord
 from ioa_p2p.dht.machine import DhtMachine
+from ioa_p2p.dht.records import item_of
 from ioa_p2p.dht.search import RecordSearch
 from ioa_p2p.effects import Emit, Now, Send
 from ioa_p2p.wire import ids, limits
@@ -30,10 +31,14 @@ def from_key(contact: Contact) -> int:
 class Read:
     """A read by a machine that knows `peers`; what it asks and is told."""
 
-    def __init__(self, peers: list[Contact], thorough: bool = False, radius: int = 0) -> None:
+    def __init__(
+        self, peers: list[Contact], thorough: bool = False, radius: int = 0, held: tuple[bytes, ...] = ()
+    ) -> None:
         self.machine = DhtMachine(ALICE, NETWORK, lambda space: [], random.Random(1), 1)
         self.machine._calls.client = False
         self.machine.start(NOW)
+        for frame in held:
+            self.machine._store.put(NOW, item_of(frame), BOB.node)
         for contact in peers:
             self.machine._peers.table.enter(contact, NOW.boot)
         if radius:
@@ -117,6 +122,17 @@ def test_a_thorough_read_hears_every_holder_over_eight_paths(peers: list[Contact
         assert not read.found
         read.answer(contact, OLD if contact != peers[-1] else NEW)
     assert read.found[0].record.seq == 9
+    assert (read.found[0].copies, read.found[0].answered) == (1, 12)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_thorough_read_counts_who_else_has_the_newest_record_whether_we_hold_it_or_not(
+    peers: list[Contact], own: bool
+):
+    read = Read(peers, thorough=True, held=(OLD, NEW) if own else ())
+    for number, contact in enumerate(peers):
+        read.answer(contact, *([NEW] if number % 3 else [OLD] if number else []))
+    assert (read.found[0].copies, read.found[0].answered) == (8, 12)
 
 
 def test_who_is_slow_is_not_waited_for_and_more_are_asked(peers: list[Contact]):

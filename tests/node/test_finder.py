@@ -1,19 +1,24 @@
 """Searches over a make-believe mesh: what is asked, who is offered, in which order, at what cost."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from ioa_p2p.effects import Rows
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import verbs_find
-from ioa_p2p.node.answer import answer_of
+from ioa_p2p.node.answer import DENSE_SURE, FIRST, NEAREST, answer_of, is_match
 from ioa_p2p.node.budget import Budget
 from ioa_p2p.node.candidates import Candidates
 from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Source
 from ioa_p2p.node.query import Query
-from ioa_p2p.node.trust import Level
+from ioa_p2p.node.trust import Level, Past
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
-from tests.node.market import MODEL, Market, card, node, record
+from tests.node.hashed import Hashed
+from tests.node.market import MODEL, Market, card, no_rows, node, record
 
 
 @pytest.fixture
@@ -104,20 +109,26 @@ async def test_who_does_not_come_up_makes_room_for_the_next(market: Market) -> N
 
 
 async def test_filters_are_searched_first_and_held_to(market: Market) -> None:
-    market.add(1, card("meter", "measures disk usage", "device.measure", outputs=("samples",), tags=("disk",)))
+    market.add(
+        1, card("meter", "measures disk usage", "device.measure", outputs=("metrics.samples.disk",), tags=("disk",))
+    )
     market.add(2, card("cleaner", "measures disk usage", "device.clean", inputs=("samples*",)))
     for query, wanted in (
         (Query("disk", output="samples"), ["meter-1"]),
         (Query("disk", input="samples"), ["cleaner-2"]),
         (Query(skill="device.clean"), ["cleaner-2"]),
         (Query(skill="device"), ["cleaner-2", "meter-1"]),
+        (Query(skill="clean"), ["cleaner-2"]),
+        (Query(skill="lean"), []),
+        (Query(output="metrics"), ["meter-1"]),
+        (Query(output="samples.disk"), ["meter-1"]),
         (Query("usage", tag="disk"), ["meter-1"]),
     ):
         market.keys.clear()
         search = market.search(query)
         await search.run()
         assert sorted(names(search)) == wanted, query
-        assert market.keys[0][0] in query.filter_keys
+        assert [key for key, _ in market.keys][: len(query.filter_keys)] == query.filter_keys
 
 
 async def test_only_those_trusted_enough_are_looked_at(market: Market) -> None:
@@ -137,7 +148,8 @@ def test_a_query_of_nothing_is_refused_with_a_hint() -> None:
 
 def test_a_type_may_be_asked_for_as_a_card_writes_it() -> None:
     asked = verbs_find._query({"in": "metrics.samples*", "out": "chart"})
-    assert asked.filter_keys == ["out:chart", "in:metrics.samples"]
+    assert asked.facts == ["out:chart", "in:metrics.samples"]
+    assert asked.filter_keys == [*asked.facts, "in:samples"]
     assert asked.fits(Card(name="meter", skills=(Skill("a.b", inputs=("metrics.samples*",), outputs=("chart",)),)))
 
 
@@ -174,6 +186,109 @@ async def test_every_hit_says_why_it_stands_where_it_stands(market: Market) -> N
     assert any(clause.startswith("match ") for clause in placed.why)
     assert "found under word:disk word:usage" in placed.why
     assert placed.why[-1] == "its node answered just now"
+
+
+def past(*agents: tuple[bytes, str]) -> Rows:
+    """One team of ours, in which these did a task well."""
+    save, *_ = Past(no_rows).concluded(b"t" * 16, 1, [(*agent, True) for agent in agents])
+    assert save.value is not None
+    row = save.key, save.value
+    return lambda space: [row] if space == save.space else []
+
+
+async def test_one_task_done_well_lifts_no_agent_over_a_much_better_match(market: Market) -> None:
+    market.add(1, card("words", "counts the words of a text"))
+    market.add(2, card("hello", "greets whoever is named, in few words"))
+    search = market.search(Query("count words"), rows=past((node(2), "hello")))
+    await search.run()
+    assert search.hits[node(2), "hello"].standing.level is Level.SUCCEEDED
+    assert names(search) == ["words-1", "hello-2"]
+
+
+async def test_between_agents_that_match_about_alike_the_one_that_succeeded_before_is_first(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    market.add(2, card("meter", "measures disk usage too"))
+    assert names(await run(market, "disk usage")) == ["meter-1", "meter-2"]
+    assert names(await run(market, "disk usage", rows=past((node(2), "meter")))) == ["meter-2", "meter-1"]
+
+
+async def test_an_allow_listed_agent_that_hardly_matches_stays_behind_who_matches_well(market: Market) -> None:
+    market.add(1, card("seismologist", "draws seismograms of volcanoes and glaciers"))
+    market.add(2, card("ruler", "draws lines"))
+    search = await run(market, "draw seismograms of volcanoes and glaciers", granted=[node(2)])
+    assert names(search) == ["seismologist-1", "ruler-2"]
+    assert [one.weak for one in answer_of(search, None).placed] == [False, True]
+
+
+# -- who may not fit
+
+
+class Faint(Hashed):
+    """Every text is as near to one vector as is said."""
+
+    def __init__(self, vector: Any, cosine: float) -> None:
+        self._row = cosine * vector
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        numpy = pytest.importorskip("numpy")
+        return numpy.array([self._row] * len(texts))
+
+
+@pytest.mark.parametrize(("cosine", "fit"), [(DENSE_SURE - 0.01, False), (DENSE_SURE + 0.01, True)])
+async def test_where_nobody_is_surely_near_the_nearest_three_are_offered_as_weak(
+    market: Market, cosine: float, fit: bool
+) -> None:
+    for number in range(1, 10):
+        market.add(number, card("poet", f"writes verse number {number}"))
+    search = market.search(Query("monstera"), meaning=True)
+    await search.widen(["word:verse"])
+    assert search.aspect is not None
+    model = Faint(search.aspect.vector, cosine)
+    placed = answer_of(search, model).placed
+    assert [one.weak for one in placed] == ([False] * 9 if fit else [True] * NEAREST)
+    assert {is_match(search, model, hit) for hit in search.hits.values()} == {fit}
+
+
+async def test_the_first_are_offered_even_if_but_one_of_them_fits(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    for number in range(2, 12):
+        market.add(
+            number, card(f"poet-{number}", "usage of verse in many old and very long poems of which few are known")
+        )
+    search = await run(market, "disk usage of seismographs")
+    placed = answer_of(search, None).placed
+    assert [one.weak for one in placed] == [False, *[True] * (FIRST - 1)]
+    assert "so it may not fit" in placed[1].why[1]
+
+
+async def test_who_serves_one_of_several_needs_fits_little_as_it_matches_the_whole(market: Market) -> None:
+    market.add(1, card("seismologist", "draws coloured seismograms of volcanic glaciers"))
+    market.add(2, card("cook", "knows which meals are good for whom, and on which days they are eaten in the north"))
+    whole = "draw coloured seismograms of volcanic glaciers"
+    as_one = answer_of(await run(market, f"{whole} meals menu"), None)
+    assert [(one.hit.card.name, one.weak) for one in as_one.placed] == [("seismologist", False), ("cook", True)]
+    apart = answer_of(await run(market, f"{whole}, meals menu"), None)
+    assert [hit.card.name for hit in apart.needs[-1][1]] == ["cook"]
+    assert [one.weak for one in apart.placed] == [False, False]
+
+
+async def test_by_words_alone_who_shares_none_is_not_even_near(market: Market) -> None:
+    poet = card("poet", "writes verse")
+    market.known_here = [(record(node(1), poet), poet)]
+    market.add(1, poet)
+    search = await run(market, "disk usage")
+    assert answer_of(search, None).placed == []
+    assert not is_match(search, None, search.hits[node(1), "poet"])
+
+
+async def test_filters_alone_are_answered_by_trust(market: Market) -> None:
+    for number in (1, 2):
+        market.add(number, card("meter", skill="device.measure"))
+    search = market.search(Query(skill="measure"), granted=[node(2)])
+    await search.run()
+    answer = answer_of(search, None)
+    assert ([one.hit.record.node for one in answer.placed], answer.ranking) == ([node(2), node(1)], "trust")
+    assert all(is_match(search, None, one.hit) for one in answer.placed)
 
 
 # -- what is known here

@@ -52,10 +52,17 @@ async def test_agents_are_found_by_meaning_the_allow_listed_first_and_shown_with
     assert found["ranked"][0]["node"] == right
     assert {event["kind"] for event in events} == {"hit"}
     assert found["rpcs"] > 0
+    assert all(hit["description"] or hit["skills"] for hit in found["ranked"])
+    nobody, told = await say(asker, "find", words="seismograms", timeout_s=10)
+    assert (nobody["hits"], told) == (0, []), "who does not fit is not told of as found"
+    assert all(hit["weak"] for hit in nobody["ranked"])
+    part, told = await say(asker, "find", skill="GREET", limit=1, timeout_s=10)
+    assert (part["hits"], part["ranking"]) == (1, "trust")
+    assert len({event["node"] for event in told}) == 1, "the limit holds for all that is told"
     shown, _ = await say(asker, "show", agent=f"hello@{right[:8]}")
     assert (shown["node"], shown["signature"], shown["card"]) == (right, "good", "matches")
     assert shown["index_model"] == Hashed.model
-    assert shown["copies"] <= shown["holders"]
+    assert 1 <= shown["copies"] <= shown["holders"]
     assert [skill["name"] for skill in shown["skills"]] == ["text.greet"]
     with pytest.raises(UsageError) as two:
         await say(asker, "show", agent="hello")

@@ -128,6 +128,7 @@ def test_one_program_on_many_devices_needs_its_card_once(catalogue: Catalogue) -
     [
         (("skill:chart",), ["charts"]),
         (("skill:chart.bars",), ["charts"]),
+        (("skill:bars",), ["charts"]),
         (("skill:char",), []),
         (("in:samples",), ["charts"]),
         (("out:news text",), ["news"]),
