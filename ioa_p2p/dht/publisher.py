@@ -136,6 +136,11 @@ class Publisher:
         agent.gone = True
         self._issue(now, agent)
 
+    def leave(self, now: Now) -> None:
+        """Withdraw all that is not withdrawn yet."""
+        for name in [name for name, agent in self._agents.items() if not agent.gone]:
+            self.withdraw(now, name)
+
     def move(self, addresses: tuple[str, ...], endpoint: str) -> None:
         """What is issued from now on says that we are there."""
         for agent in self._agents.values():
@@ -334,8 +339,9 @@ class Publisher:
         split = tuple(key for key in agent.keys if ids.index_key(key) in agent.depths)
         waiting = 0 if agent.gone else len(agent.keys) - agent.placed
         told = Published(
-            name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split, waiting
-        )
+            name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split, waiting,
+            agent.gone,
+        )  # fmt: skip
         self._out.append(Emit(told))
         if agent.gone:
             del self._agents[name]

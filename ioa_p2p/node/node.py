@@ -281,6 +281,7 @@ class Node:
         self.publishing.publish_all()
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
+        self._stack.push_async_callback(self.publishing.leave)
 
     def reload(self, read: Config) -> None:
         """Take over what may change while we run; what may not is told, and counts from the next start."""
