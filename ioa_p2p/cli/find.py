@@ -78,6 +78,8 @@ def _list(here: Here, result: dict[str, Any], explain: bool) -> None:
         here.out.line(f"  {need['need']}: {', '.join(map(_short, need['agents'])) or 'nobody'}")
     by = "meaning and words" if result["ranking"] == "meaning" else "words"
     here.out.say(f"{result['hits']} found, ranked by {by}; {result['holders']} holders asked")
+    if result["silent"]:
+        here.out.say(f"{result['silent']} agents not shown: their nodes do not answer")
     if explain:
         here.out.say(
             f"{result['rpcs']} requests, {result['bytes'] / 1024:.0f} KiB; "

@@ -24,7 +24,7 @@ RELAYED = "/p2p-circuit"  # in an address through a relay
 
 class DirectRecord:
     """done(now, self) is called once. item: the newest found. direct: its node gave it. silent: it did not answer.
-    asked, answered: peers, itself included."""
+    asked, answers: peers, itself included. copies: how many of them gave this very record."""
 
     def __init__(self, means: Means, key: bytes, done: Callable[[Now, "DirectRecord"], None]) -> None:
         self.item: Item | None = None
@@ -32,6 +32,7 @@ class DirectRecord:
         self.silent = False
         self.asked = 0
         self.answers = 0
+        self.copies = 0
         self._means = means
         self._key = key
         self._done = done
@@ -52,7 +53,7 @@ class DirectRecord:
         self.answers += 1
         item = self._read(now, answer.frames[0]) if answer.frames else None
         if item is not None and self._open:
-            self.item, self.direct = item, True
+            self.item, self.direct, self.copies = item, True, 1
             self._end(now)
         self._search(now)
         self._settle(now)
@@ -96,6 +97,7 @@ class DirectRecord:
         self.item = search.item
         self.asked += search.lookup.calls
         self.answers += len(search.tokens)
+        self.copies = search.copies
         if self._waiting > 0 and _is_past_waiting(self.item):
             self._give_up(now)
         self._settle(now)

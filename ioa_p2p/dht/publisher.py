@@ -253,10 +253,20 @@ class Publisher:
 
     def _run(self, now: Now, job: Job) -> None:
         self._running += 1
+        job = self._placed(now, job)
         if job.item is job.agent.record and not job.agent.looked_up:
             RecordSearch(self._means, job.item.key, partial(self._looked_up, job), thorough=True).start(now)
         else:
             Search(self._means, job.item.key, partial(self._searched, job)).start(now)
+
+    def _placed(self, now: Now, job: Job) -> Job:
+        """Signed before any peer told where it sees us: nobody could ask us whether we live. It is signed again."""
+        body = job.item.body
+        if not isinstance(body, AgentRecord) or body.endpoint or not self._seen_endpoint():
+            return job
+        self._renew(now, job.agent)
+        assert job.agent.record is not None
+        return Job(job.agent, job.agent.issue, job.agent.record)
 
     def _looked_up(self, job: Job, now: Now, search: RecordSearch) -> None:
         """The first look at our own record: go on from the largest seq there is."""

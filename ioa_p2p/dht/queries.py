@@ -91,7 +91,14 @@ class Queries:
 
     def _record_fetched(self, request: int, now: Now, fetch: DirectRecord) -> None:
         self._tell_record(
-            now, request, fetch.item, fetch.asked, fetch.answers, direct=fetch.direct, silent=fetch.silent
+            now,
+            request,
+            fetch.item,
+            fetch.asked,
+            fetch.answers,
+            copies=fetch.copies,
+            direct=fetch.direct,
+            silent=fetch.silent,
         )
 
     def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:

@@ -13,10 +13,11 @@ from ioa_p2p.dht.events import Published, Queued, RecordFound
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import clock
 from ioa_p2p.node.arguments import Args, seconds, text, whole
+from ioa_p2p.node.asking import DIAL_S
 from ioa_p2p.node.control import Emit
-from ioa_p2p.node.finder import DIAL_S, Search
+from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Placed, hit_event
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import RANK_S, Node
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import codec, ids, limits
@@ -25,6 +26,7 @@ from ioa_p2p.wire.records import AgentRecord, Card, Skill
 
 PUBLISH_WAIT_S = 20.0
 FIND_S_MAX = 600.0
+SHOW_S = 15.0
 HITS_MAX = 1_000
 NODE_CHARS_MIN = 4  # of a node's id, to name it by its beginning
 LEVELS = {str(level): level for level in Level}
@@ -80,13 +82,15 @@ async def find(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
     limit = whole(args, "limit", 20, 1, HITS_MAX)
     timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
     query.keys()  # says at once if there is nothing to search for
+    time_s = asyncio.get_running_loop().time
+    end_s = time_s() + timeout_s
     search = await node.new_search(query, lambda hit: emit(hit_event(hit, node_text)))
     with suppress(TimeoutError):  # what was found by then is the answer
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout_at(end_s - min(RANK_S, timeout_s / 4)):
             await search.look_here()
             await node.joined()
             await search.run()
-    answer = await node.rank(search)
+    answer = await node.rank(search, end_s - time_s())
     ranked = answer.placed[:limit]
     return {
         "hits": len(ranked),
@@ -121,6 +125,7 @@ def _costs(search: Search) -> dict[str, int]:
     return {
         "holders": search.holders,
         "local_hits": search.local_hits,
+        "silent": search.unreached,
         "rpcs": search.budget.rpcs,
         "bytes": search.budget.bytes,
     }
@@ -130,6 +135,16 @@ def _costs(search: Search) -> dict[str, int]:
 
 
 async def show(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(SHOW_S):
+            return await _shown(node, args)
+    except TimeoutError:
+        raise UsageError(
+            "no-answer", f"no answer within {SHOW_S:.0f} s", "try again, or see `ioa-p2p doctor`"
+        ) from None
+
+
+async def _shown(node: Node, args: Args) -> dict[str, Any]:
     agent, _, where = text(args, "agent").partition("@")
     if not ids.is_agent_name(agent):
         raise UsageError("bad-agent", f"not an agent's name: {agent[:40]!r}", "name it as AGENT or AGENT@NODE")
