@@ -15,6 +15,7 @@ they learned (cards, suspects) is cleared between queries.
 
 import asyncio
 import gc
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -176,7 +177,7 @@ class FullMesh(Mesh):
         directory = Directory(self.machine(asker), driver)  # pyright: ignore[reportArgumentType]
         driver.on_event = directory.on_event
         trust = Acquaintances(asker.key, (), Past(_no_rows))
-        means = finder.Means(directory, _Links(self), _Nothing(), trust, self._nearness)
+        means = finder.Means(directory, _Links(self), _Nothing(), trust, self._nearness, patience_s=math.inf)
         search = Search(means, query, aspect, budget=budget)
         await driver.run(search.run())
         return search
@@ -220,6 +221,9 @@ class _Links:
         self._mesh = mesh
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
+        return self.is_linked(node)
+
+    def is_linked(self, node: bytes) -> bool:
         contact = self._mesh._by_key.get(node)
         return contact is not None and self._mesh.world.hosts[contact].machine is not None
 

@@ -107,6 +107,8 @@ def _sum_up(here: Here, result: dict[str, Any], explain: bool) -> None:
     here.out.say(f"{result['hits']} found{ranked}; {result['holders']} answers of holders")
     if not result["hits"]:
         here.out.say(f"hint:  {_HINTS[result['ranking']]}")
+    if result["silent"]:
+        here.out.say(f"{result['silent']} agents not shown: their nodes do not answer")
     if explain:
         here.out.say(
             f"{result['rpcs']} requests, {result['bytes'] / 1024:.0f} KiB; "

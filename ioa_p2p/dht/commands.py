@@ -43,6 +43,11 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
+class Leave:
+    """We stop: withdraw all agents, and tell link neighbours now. Each agent is answered by Published or Queued."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchRecord:
     """The newest record of one agent. Answered by RecordFound.
 

@@ -23,6 +23,7 @@ class RecordFound:
     """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued.
 
     direct: its own node gave it, so that node lives. copies: how many of those who answered gave this very record.
+    silent: its own node was asked where it should be, and did not answer.
     """
 
     request: int
@@ -32,6 +33,7 @@ class RecordFound:
     age_s: float = 0.0
     direct: bool = False
     copies: int = 0
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Published:
 
     cut: index keys beyond the limit, under which the agent is not found. split: keys so popular that their holders
     keep a sample; the agent is in the key's shards too, and placed if its shard has it. waiting: pointers that too few
-    holders took, each tried again by itself.
+    holders took, each tried again by itself. gone: it was withdrawn.
     """
 
     agent: str
@@ -101,6 +103,7 @@ class Published:
     cut: tuple[str, ...]
     split: tuple[str, ...] = ()
     waiting: int = 0
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

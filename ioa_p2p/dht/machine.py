@@ -132,6 +132,10 @@ class DhtMachine:
             case commands.Withdraw(agent):
                 self._publisher.withdraw(now, agent)
                 self._tell_own(now)
+            case commands.Leave():
+                self._publisher.leave(now)
+                self._tell_own(now)
+                self._neighbours.tell_news(now)
             case commands.Moved(addresses, endpoint):
                 self._publisher.move(addresses, endpoint)
                 self._refresh(now)

@@ -71,7 +71,7 @@ class Neighbours:
     def changed(self, now: Now, slot: bytes) -> None:
         """What is held there speaks of another place than before, or of an end: neighbours hear of it at once."""
         if not self._news:
-            self._agenda.at(now.boot + limits.DIGEST_NEWS_S, self._tell_news)
+            self._agenda.at(now.boot + limits.DIGEST_NEWS_S, self.tell_news)
         self._news[slot] = None
 
     def digest(self, now: Now, node: bytes, digest: Digest) -> None:
@@ -125,7 +125,8 @@ class Neighbours:
         held = self._store.get(now, slot)
         return held is None or held.item.body.seq < seq
 
-    def _tell_news(self, now: Now) -> None:
+    def tell_news(self, now: Now) -> None:
+        """What changed is not kept back any longer."""
         held = [self._store.get(now, slot) for slot in list(self._news)[: limits.DIGEST_ENTRIES_MAX]]
         digest = Digest(tuple((one.item.slot, one.item.body.seq) for one in held if one is not None))
         self._news.clear()

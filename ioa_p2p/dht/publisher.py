@@ -136,6 +136,11 @@ class Publisher:
         agent.gone = True
         self._issue(now, agent)
 
+    def leave(self, now: Now) -> None:
+        """Withdraw all that is not withdrawn yet."""
+        for name in [name for name, agent in self._agents.items() if not agent.gone]:
+            self.withdraw(now, name)
+
     def move(self, addresses: tuple[str, ...], endpoint: str) -> None:
         """What is issued from now on says that we are there."""
         for agent in self._agents.values():
@@ -248,10 +253,20 @@ class Publisher:
 
     def _run(self, now: Now, job: Job) -> None:
         self._running += 1
+        job = self._placed(now, job)
         if job.item is job.agent.record and not job.agent.looked_up:
             RecordSearch(self._means, job.item.key, partial(self._looked_up, job), thorough=True).start(now)
         else:
             Search(self._means, job.item.key, partial(self._searched, job)).start(now)
+
+    def _placed(self, now: Now, job: Job) -> Job:
+        """Signed before any peer told where it sees us: nobody could ask us whether we live. It is signed again."""
+        body = job.item.body
+        if not isinstance(body, AgentRecord) or body.endpoint or not self._seen_endpoint():
+            return job
+        self._renew(now, job.agent)
+        assert job.agent.record is not None
+        return Job(job.agent, job.agent.issue, job.agent.record)
 
     def _looked_up(self, job: Job, now: Now, search: RecordSearch) -> None:
         """The first look at our own record: go on from the largest seq there is."""
@@ -334,8 +349,9 @@ class Publisher:
         split = tuple(key for key in agent.keys if ids.index_key(key) in agent.depths)
         waiting = 0 if agent.gone else len(agent.keys) - agent.placed
         told = Published(
-            name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split, waiting
-        )
+            name, agent.seq, agent.confirmed, agent.holders, agent.placed, tuple(agent.cut), split, waiting,
+            agent.gone,
+        )  # fmt: skip
         self._out.append(Emit(told))
         if agent.gone:
             del self._agents[name]

@@ -71,8 +71,8 @@ class Queries:
 
     # -- records
 
-    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now, tried: int = 0) -> None:
-        RecordSearch(self._means, key, partial(self._record_found, request, tried), thorough=thorough).start(now)
+    def _search_record(self, request: int, key: bytes, thorough: bool, now: Now) -> None:
+        RecordSearch(self._means, key, partial(self._record_found, request), thorough=thorough).start(now)
 
     def _fetch_record(self, query: commands.FetchRecord, now: Now) -> None:
         """The endpoint is of a proven pointer, so bytes can be sent to it; but no stranger sends us into our own
@@ -82,30 +82,33 @@ class Queries:
         if contact is None or query.node == self._means.peers.own or not self._is_outside(contact):
             self._search_record(query.request, key, False, now)
         else:
-            DirectRecord(self._means, key, partial(self._record_fetched, query.request, key)).start(now, contact)
+            DirectRecord(self._means, key, partial(self._record_fetched, query.request)).start(now, contact)
 
     def _is_outside(self, contact: Contact) -> bool:
         """Whether the endpoint lies no deeper in private networks than we do, as far as we know."""
         seen = self._seen()
         return seen is None or space.scope(contact.host) >= space.scope(seen[0])
 
-    def _record_fetched(self, request: int, key: bytes, now: Now, item: Item | None) -> None:
-        if item is None:
-            self._search_record(request, key, False, now, tried=1)
-        else:
-            self._tell_record(now, request, item, 1, 1, copies=1, direct=True)
+    def _record_fetched(self, request: int, now: Now, fetch: DirectRecord) -> None:
+        self._tell_record(
+            now,
+            request,
+            fetch.item,
+            fetch.asked,
+            fetch.answers,
+            copies=fetch.copies,
+            direct=fetch.direct,
+            silent=fetch.silent,
+        )
 
-    def _record_found(self, request: int, tried: int, now: Now, search: RecordSearch) -> None:
-        asked, answered = tried + search.lookup.calls, len(search.tokens)
-        self._tell_record(now, request, search.item, asked, answered, copies=search.copies)
+    def _record_found(self, request: int, now: Now, search: RecordSearch) -> None:
+        self._tell_record(now, request, search.item, search.lookup.calls, len(search.tokens), copies=search.copies)
 
-    def _tell_record(
-        self, now: Now, request: int, item: Item | None, asked: int, answered: int, *, copies: int, direct: bool = False
-    ) -> None:
+    def _tell_record(self, now: Now, request: int, item: Item | None, asked: int, answered: int, **told: Any) -> None:
         record = item.body if item is not None and not is_past(now, item.body) else None
         assert record is None or isinstance(record, AgentRecord)
         age_s = max(0.0, now.wall - record.issued) if record is not None else 0.0
-        self._end(now, events.RecordFound(request, record, asked, answered, age_s, direct, copies))
+        self._end(now, events.RecordFound(request, record, asked, answered, age_s, **told))
 
     # -- pointers
 

@@ -4,54 +4,35 @@
     query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the last ten ──> hits
 
 Everything found is untrusted text; who it is from is proven, and that its node answers: by its record given by itself,
-or by a link that stands. Whoever's node answers neither way is not offered. Order among hits: node/hits.py.
+or by a link that stands. Whoever's node answers neither way is not offered. A dead node costs one short wait, however
+many agents it had (node/asking.py). Order among hits: node/hits.py.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from ioa_p2p.dht.events import PointersFound, RecordFound
+from ioa_p2p.dht.events import RecordFound
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import clock
+from ioa_p2p.node.asking import Agent, Asking, Mesh, Reach, packed
 from ioa_p2p.node.budget import Budget
 from ioa_p2p.node.candidates import Candidate, Candidates
 from ioa_p2p.node.hits import Hit, Source
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.sense import Aspect
+from ioa_p2p.node.silence import Silence
 from ioa_p2p.node.trust import Level, Trust
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.dht import pack_endpoint
 from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
-DIAL_S = 4.0  # for a link to an agent's node, once
 AGENTS_MAX = 256  # whose cards one search reads in all, however often it is widened
 AT_ONCE = 16  # records and cards fetched at the same time
-ASK_BYTES = limits.DATAGRAM_PADDED_BYTES_MIN  # a request that may have a large answer, sealed
 LOCAL_MAX = 10  # of the local directory, asked whether they live
 
-Agent = tuple[NodeId, str]
 Known = tuple[AgentRecord, Card]
-
-
-class Mesh(Protocol):
-    """The DHT and cards by hash, as node/directory.py gives them. Each raises UsageError('busy'), TimeoutError."""
-
-    async def pointers(
-        self, key: str, sketch: bytes = b"", *, thorough: bool = False, wanted: int = limits.POINTERS_READ_MAX
-    ) -> PointersFound: ...
-
-    async def record(self, node: NodeId, agent: str, endpoint: bytes = b"") -> RecordFound: ...
-
-    async def card(self, node: NodeId, card_hash: bytes) -> Card | None: ...
-
-
-class Reach(Protocol):
-    """Links, as node/neighbourhood.py makes them."""
-
-    async def linked(self, node: NodeId, addresses: Sequence[str], wait_s: float) -> bool: ...
 
 
 class Local(Protocol):
@@ -76,7 +57,8 @@ class Local(Protocol):
 class Means:
     """What every search works with. load: of a node, 0 to 1, as it last told; None if it never did.
 
-    nearness: of texts to what an aspect is of, by a model.
+    nearness: of texts to what an aspect is of, by a model. silence: nodes that did not answer of late.
+    patience_s: for a node's first word once others have answered, by the wall's clock.
     """
 
     mesh: Mesh
@@ -85,6 +67,8 @@ class Means:
     trust: Trust
     nearness: Callable[[Aspect, Sequence[str]], Awaitable[Sequence[float]]]
     load: Callable[[NodeId], float | None] = lambda node: None
+    silence: Silence = field(default_factory=Silence)
+    patience_s: float = limits.SILENT_WAIT_S
 
 
 class Search:
@@ -116,7 +100,7 @@ class Search:
         self._candidates = Candidates(aspect.numbers if aspect else (), query.words, query.filter_keys)
         self._searched: dict[str, None] = {}
         self._seen: set[Agent] = set()
-        self._heard = False
+        self._asking = Asking(means.mesh, means.reach, means.silence, means.patience_s, self.budget, self._has_answers)
         for record, card in means.local.own():
             self._take(record, card, Source.OWN, answered=True)
 
@@ -128,7 +112,12 @@ class Search:
     @property
     def offered(self) -> list[Hit]:
         """Hits whose nodes answered; if nobody at all answers (we are offline), what the local directory says."""
-        return [hit for hit in self.hits.values() if hit.answered or not self._heard]
+        return [hit for hit in self.hits.values() if hit.answered or not self._asking.heard]
+
+    @property
+    def unreached(self) -> int:
+        """Agents that are not offered because their nodes do not answer."""
+        return len(self._asking.unreached - {hit.agent for hit in self.offered})
 
     async def run(self) -> None:
         """All of it: what is known here at once, then the mesh."""
@@ -156,16 +145,19 @@ class Search:
         await asyncio.gather(*(self._confirm(hit) for hit in list(self.hits.values()) if not hit.answered))
 
     async def _confirm(self, hit: Hit) -> None:
-        endpoint = _packed(hit.record.endpoint)
-        found = await self._record(*hit.agent, endpoint)
+        found = await self._asking.record(*hit.agent, packed(hit.record.endpoint))
         if found is None or found.record is None:
             return
         if found.record.gone:
             del self.hits[hit.agent]
         elif found.record.card != hit.record.card:
             await self._card(found, hit.keys)
-        elif found.direct or await self._linked(found.record):
+        elif found.direct or await self._asking.linked(found.record):
             self._take(found.record, hit.card, Source.DIRECTORY, answered=True)
+
+    def _has_answers(self) -> bool:
+        """Nodes answered, so there is something to show without the silent."""
+        return any(hit.answered and hit.source is not Source.OWN for hit in self.hits.values())
 
     # -- the mesh: pointers
 
@@ -197,7 +189,7 @@ class Search:
         except (UsageError, TimeoutError):
             return
         self.holders += found.answered
-        self._heard = self._heard or found.answered > 0
+        self._asking.heard = self._asking.heard or found.answered > 0
         self.budget.charge_key(found.rpcs, found.size_bytes)
         self._candidates.add(key, found.pointers)
 
@@ -219,22 +211,27 @@ class Search:
 
     async def _look_at(self, count: int) -> None:
         """Until `count` more agents are hits, or nobody is left."""
-        queue = iter(self._short_list(count // 2))
+        queue = self._short_list(count // 2)
         left = count
 
         async def one_more(_: int) -> bool:
             nonlocal left
             if left <= 0 or not (self._thorough or self.budget.may_ask):
                 return False
-            candidate = next(queue, None)
-            if candidate is None:
+            if not queue:
                 return False
+            candidate = self._next(queue)
             left -= 1
             if not await self._look(candidate):
                 left += 1
             return True
 
         await _workers(AT_ONCE, one_more)
+
+    def _next(self, queue: list[Candidate]) -> Candidate:
+        """The best whose node is not being asked for its first word, so that one dead node holds up nobody else."""
+        free = (place for place, one in enumerate(queue) if not self._asking.is_pending(one.node))
+        return queue.pop(next(free, 0))
 
     def _short_list(self, trusted: int) -> list[Candidate]:
         """Whom to look at, the most promising first; the best `trusted` of those we trust before all strangers, so
@@ -251,7 +248,7 @@ class Search:
         """Whether it became a hit."""
         agent = (candidate.node, candidate.agent)
         self._seen.add(agent)
-        found = await self._record(*agent, candidate.endpoint)
+        found = await self._asking.record(*agent, candidate.endpoint)
         return found is not None and await self._card(found, tuple(sorted(candidate.keys)))
 
     async def _card(self, found: RecordFound, keys: tuple[str, ...]) -> bool:
@@ -261,25 +258,13 @@ class Search:
             return False
         card = self._means.local.card(record.card)
         if card is None or not found.direct:
-            if not await self._linked(record):
+            if not await self._asking.linked(record):
                 return False
             card = card or await self._fetch(record)
         if card is None or card.name != record.agent or not self.query.fits(card):
             return False
         self._take(record, card, Source.MESH, answered=True, keys=keys)
         return True
-
-    async def _record(self, node: NodeId, agent: str, endpoint: bytes) -> RecordFound | None:
-        try:
-            found = await self._means.mesh.record(node, agent, endpoint)
-        except (UsageError, TimeoutError):
-            return None
-        self._heard = self._heard or found.answered > 0
-        self.budget.charge(found.asked, found.asked * ASK_BYTES)
-        return found
-
-    async def _linked(self, record: AgentRecord) -> bool:
-        return await self._means.reach.linked(record.node, record.addresses, DIAL_S)
 
     async def _fetch(self, record: AgentRecord) -> Card | None:
         try:
@@ -300,7 +285,8 @@ class Search:
             return  # of what is known here; the mesh is asked for no such
         hit = Hit(record, card, age_s, standing, source, answered, keys, self._means.load(node))
         self.hits[node, agent] = hit
-        self._on_hit(hit)
+        if answered or not self._means.silence.has(node):  # who is likely to be dead is shown when we are offline
+            self._on_hit(hit)
 
 
 async def _workers(count: int, work: Callable[[int], Awaitable[bool]]) -> None:
@@ -318,12 +304,3 @@ async def _workers(count: int, work: Callable[[int], Awaitable[bool]]) -> None:
                 busy -= 1
 
     await asyncio.gather(*(worker() for _ in range(count)))
-
-
-def _packed(endpoint: str) -> bytes:
-    """`ip:port` as a pointer has it; empty for none or a name."""
-    host, _, port = endpoint.rpartition(":")
-    try:
-        return pack_endpoint(host.strip("[]"), int(port)) if host else b""
-    except (UsageError, ValueError):
-        return b""

@@ -1,6 +1,7 @@
 """Which links the node wants: those of its teams, those of a search, and a few DHT neighbours for company.
 
     want(node, why) ──> links.connect            the last `why` gone ──> links.forget
+    linked(node) ──> one dial a node, however many wait for it; one in vain is not repeated for a while
 
 A node's link listens on the TCP port of the same number as its DHT's UDP port unless its record says otherwise,
 so a DHT contact alone is enough to dial. That holds for contacts in the table, whom strangers reach; a node behind a
@@ -12,7 +13,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from ioa_p2p.net.ports import LinkDown, Links, LinkUp
+from ioa_p2p.node.silence import Silence
 from ioa_p2p.wire.dht import Contact
+from ioa_p2p.wire.records import AgentRecord
 
 NEIGHBOURS = 9  # directory neighbours kept linked; more cost memory, fewer see less
 LOOK_S = 5.0  # how often neighbours are chosen anew
@@ -20,14 +23,20 @@ SEARCH_S = 60.0  # how long a link made by a search is kept for what follows
 
 
 class Neighbourhood:
-    """`contacts`: the DHT's good peers, best first. Feed link events to `on_link`."""
+    """`contacts`: the DHT's good peers, best first. Feed link events to `on_link`.
 
-    def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]]) -> None:
+    silence: nodes that nothing was heard of when it was looked for, not dialled for a search. Dials in vain are
+    remembered apart from it, for the shortest time: datagrams of a node do not say that its links work again.
+    """
+
+    def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]], silence: Silence | None = None) -> None:
+        self.silence = silence or Silence()
         self.up: dict[bytes, LinkUp] = {}
+        self._vain = Silence()
         self._links = links
         self._contacts = contacts
         self._wants: dict[bytes, dict[str, tuple[str, ...]]] = {}  # node -> why -> where
-        self._risen: dict[bytes, asyncio.Event] = {}
+        self._dials: dict[bytes, asyncio.Future[bool]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -58,31 +67,50 @@ class Neighbourhood:
 
     def redial(self) -> None:
         """We woke up or moved: who is wanted and not linked is dialled now, not after a back-off of up to a minute."""
+        self.silence.clear()
+        self._vain.clear()
         for node in self._wants.keys() - self._links.peers:
             self._links.forget(node)
             self._links.connect(node, self._addresses(node))
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
-        """Whether a link stands within `wait_s`; one that is made for this is kept for a minute."""
-        if node in self._links.peers:
+        """Whether a link stands within `wait_s` of the first that asked; one made for this is kept for a minute."""
+        if self.is_linked(node):
             return True
-        self.want(node, addresses, "search")
-        asyncio.get_running_loop().call_later(SEARCH_S, self.drop, node, "search")
-        risen = self._risen.setdefault(node, asyncio.Event())
-        try:
-            async with asyncio.timeout(wait_s):
-                await risen.wait()
-        except TimeoutError:
-            self._risen.pop(node, None)
-            return node in self._links.peers
-        return True
+        if self.silence.has(node) or self._vain.has(node):
+            return False
+        dial = self._dials.get(node)
+        if dial is None:
+            loop = asyncio.get_running_loop()
+            dial = self._dials[node] = loop.create_future()
+            self.want(node, addresses, "search")
+            loop.call_later(wait_s, self._dialled, node)
+            loop.call_later(SEARCH_S, self.drop, node, "search")
+        return await asyncio.shield(dial)
+
+    def news(self, record: AgentRecord) -> None:
+        """A proven record came: who issued it since it was looked for in vain is there again."""
+        self.silence.news(record)
+        self._vain.news(record)
+
+    def is_linked(self, node: bytes) -> bool:
+        return node in self._links.peers
+
+    def _dialled(self, node: bytes) -> None:
+        """A search's dial is over, one way or the other."""
+        dial = self._dials.pop(node, None)
+        if dial is None:
+            return
+        if not self.is_linked(node):
+            self._vain.note(node, blamed=False)
+        dial.set_result(self.is_linked(node))
 
     def on_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
             self.up[event.peer] = event
-            risen = self._risen.pop(event.peer, None)
-            if risen is not None:
-                risen.set()
+            self.silence.heard(event.peer)
+            self._vain.heard(event.peer)
+            self._dialled(event.peer)
         else:
             self.up.pop(event.peer, None)
 

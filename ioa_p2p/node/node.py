@@ -53,6 +53,7 @@ from ioa_p2p.node.relays import Relays
 from ioa_p2p.node.roster import Offers
 from ioa_p2p.node.runtime import Committer, Driver
 from ioa_p2p.node.sense import Sense
+from ioa_p2p.node.silence import Silence
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
@@ -70,6 +71,7 @@ from ioa_p2p.wire.link import VERSION, Hello
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
+RANK_S = 1.0  # for ranking what was found, with a model; kept back from a search's time
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
 LAST_BOOT = ("node", b"boot")
@@ -228,7 +230,9 @@ class Node:
             self.key.node, self.agents.cards, self.config.ttl_s, self.dht_driver, self.directory, self.keeping,
             self.sense, lambda: self.addresses,
         )  # fmt: skip
-        self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts)
+        self.silence = Silence()
+        self.switch.on_heard = self.silence.heard
+        self.neighbourhood = Neighbourhood(self.links, lambda: self.dht.contacts, self.silence)
         link_port = self.config.link_port or self.datagrams.endpoint.port
         self.access = Access(
             self.config, self.key.node, self.storage, self.dht_driver, self.datagrams, link_port, self.neighbourhood,
@@ -282,6 +286,7 @@ class Node:
         self.publishing.publish_all()
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
+        self._stack.push_async_callback(self.publishing.leave)
 
     def reload(self, read: Config) -> None:
         """Take over what may change while we run; what may not is told, and counts from the next start."""
@@ -322,13 +327,17 @@ class Node:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
         means = Means(
-            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load
-        )
+            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load,
+            self.silence,
+        )  # fmt: skip
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
-    async def rank(self, search: Search) -> Answer:
-        """What it found, in order."""
-        return await self.sense.call(answer_of, search, self.sense.model)
+    async def rank(self, search: Search, wait_s: float = RANK_S) -> Answer:
+        """What it found, in order; by words alone if the model takes longer than `wait_s`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                return await self.sense.call(answer_of, search, self.sense.model)
+        return answer_of(search, None)
 
     async def is_match(self, search: Search, hit: Hit) -> bool:
         """Whether a hit of this search has to do with what it looks for."""
@@ -412,6 +421,7 @@ class Node:
                 self.relays.choose()
                 log.info("ready: %d peers, %s", peers, "reachable" if reachable else "not reachable by strangers")
             case dht_events.Heard(record, frame):
+                self.neighbourhood.news(record)
                 self.keeping.heard(record, frame)
             case dht_events.CardHeard(card_hash, card):
                 self.keeping.card(card_hash, card)

@@ -1,7 +1,7 @@
 """Our own agents in the mesh: published at the start, on each change, and by their meaning once a model has read them.
 
 card ── publish ──> DHT machine ── Published | Queued ──> told, the local directory
-   └── a model, some seconds later ──> cells and sketch ──> published again
+   └── a model, some seconds later ──> cells and sketch ──> published again      leave ──> all withdrawn
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
 FEATURES = ("team/1", "blob/1")
+LEAVE_S = 2.0  # for the word that our agents are gone to be taken; a stop never waits longer
 READ_S = 300.0  # for the model to read a card: a small device may take long to load it
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class Publishing:
         self._addresses = addresses
         self._aspects: dict[str, Aspect] = {}
         self._reading: asyncio.Task[None] | None = None
+        self._leaving = False
 
     async def aclose(self) -> None:
         if self._reading is not None:
@@ -62,6 +64,8 @@ class Publishing:
 
     def publish(self, agent: str) -> None:
         """Now and until we stop. Raises UsageError('card-too-large')."""
+        if self._leaving:
+            return
         meant = self._aspects.get(agent)
         cells, sketch, model = (meant.cells, meant.sketch, meant.model) if meant else ((), b"", "")
         card, addresses = self._cards[agent], self._addresses()
@@ -70,6 +74,17 @@ class Publishing:
     def publish_all(self) -> None:
         for agent in self._cards:
             self.publish(agent)
+
+    async def leave(self) -> None:
+        """Withdraw all, so that nobody waits for us: told to link neighbours and holders, for `LEAVE_S` at most."""
+        self._leaving = True
+        self.told.clear()
+        self._driver.command(commands.Leave())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                while not all(_has_left(self.told.get(agent)) for agent in self._cards):
+                    self.news.clear()
+                    await self.news.wait()
 
     def read(self) -> None:
         """There is a model now: publish again, so that our agents are found by meaning."""
@@ -91,6 +106,9 @@ class Publishing:
             log.info("publishing %s waits: %s", event.agent, event.reason)
             return
         self._keep(event.agent)
+        if event.gone:
+            log.info("withdrew %s: %d of %d holders", event.agent, event.confirmed, event.holders)
+            return
         cut = f", {len(event.cut)} keys cut" * bool(event.cut)
         log.info("published %s: %d of %d holders%s", event.agent, event.confirmed, event.holders, cut)
 
@@ -107,3 +125,8 @@ class Publishing:
             if isinstance(item.body, AgentRecord) and (item.body.node, item.body.agent) == (self._own, agent):
                 self._keeping.heard(item.body, item.raw)
                 self._keeping.card(item.body.card, codec.encode(self._cards[agent]))
+
+
+def _has_left(event: Published | Queued | None) -> bool:
+    """The holders have it, or there is nobody to tell."""
+    return isinstance(event, Queued) or (event is not None and event.gone)

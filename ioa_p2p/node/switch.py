@@ -37,6 +37,7 @@ class Switch:
 
     def __init__(self, boxes: Boxes, datagrams: Datagrams, links: Links) -> None:
         self.faults: Counter[str] = Counter()
+        self.on_heard: Callable[[bytes], None] = lambda node: None
         self.on_link: list[Callable[[LinkUp | LinkDown], None]] = []
         self.on_relay: list[Callable[[RelayUp | RelayDown], None]] = []
         self._boxes = boxes
@@ -61,6 +62,7 @@ class Switch:
             except PeerError as fault:
                 self.faults[f"datagram-{fault.code}"] += 1
                 continue
+            self.on_heard(sender)
             self._dht.message(dht.Contact(sender, source.host, source.port), message)
 
     def on_events(self, batch: Sequence[LinkEvent]) -> None:

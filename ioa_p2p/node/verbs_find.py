@@ -13,10 +13,11 @@ from ioa_p2p.dht.events import Published, Queued, RecordFound
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import clock
 from ioa_p2p.node.arguments import Args, seconds, text, whole
+from ioa_p2p.node.asking import DIAL_S
 from ioa_p2p.node.control import Emit
-from ioa_p2p.node.finder import DIAL_S, Search
+from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Placed, hit_event
-from ioa_p2p.node.node import Node
+from ioa_p2p.node.node import RANK_S, Node
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.trust import Level
 from ioa_p2p.wire import codec, ids, limits
@@ -25,9 +26,14 @@ from ioa_p2p.wire.records import AgentRecord, Card, Skill
 
 PUBLISH_WAIT_S = 20.0
 FIND_S_MAX = 600.0
+SHOW_S = 15.0
 HITS_MAX = 1_000
 NODE_CHARS_MIN = 4  # of a node's id, to name it by its beginning
 LEVELS = {str(level): level for level in Level}
+WAITS = {
+    "no-answer": "the rest is under way", "no-peers": "nobody is there to hold it",
+    "too-few-holders": "too few took it", "clock": "our clock is doubted",
+}  # fmt: skip
 
 
 # -- publish
@@ -68,7 +74,7 @@ def _published(node: Node, name: str, before: Published | Queued | None) -> dict
         return {**told, "seq": event.seq, "copies": event.confirmed, "holders": event.holders, "keys": event.keys,
                 "cut": list(event.cut), "warnings": warnings}  # fmt: skip
     reason, confirmed, holders = (event.reason, event.confirmed, event.holders) if event else ("no-answer", 0, 0)
-    warnings = [f"not out yet ({reason}); it is tried again by itself"]
+    warnings = [f"not out yet ({WAITS.get(reason, reason)}); it is tried again by itself"]
     return {**told, "seq": 0, "copies": confirmed, "holders": holders, "keys": 0, "cut": [], "warnings": warnings}
 
 
@@ -80,15 +86,17 @@ async def find(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
     limit = whole(args, "limit", 20, 1, HITS_MAX)
     timeout_s = seconds(args, "timeout_s", limits.DHT_LOOKUP_S, FIND_S_MAX)
     query.keys()  # says at once if there is nothing to search for
+    time_s = asyncio.get_running_loop().time
+    end_s = time_s() + timeout_s
     telling = _Telling(node, emit, limit)
     telling.search = search = await node.new_search(query, telling.on_hit)
     with suppress(TimeoutError):  # what was found by then is the answer
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout_at(end_s - min(RANK_S, timeout_s / 4)):
             await search.look_here()
             await node.joined()
             await search.run()
     await telling.end()
-    answer = await node.rank(search)
+    answer = await node.rank(search, end_s - time_s())
     ranked = answer.placed[:limit]
     return {
         "hits": sum(not one.weak for one in ranked),
@@ -152,6 +160,7 @@ def _costs(search: Search) -> dict[str, int]:
     return {
         "holders": search.holders,
         "local_hits": search.local_hits,
+        "silent": search.unreached,
         "rpcs": search.budget.rpcs,
         "bytes": search.budget.bytes,
     }
@@ -161,6 +170,16 @@ def _costs(search: Search) -> dict[str, int]:
 
 
 async def show(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(SHOW_S):
+            return await _shown(node, args)
+    except TimeoutError:
+        raise UsageError(
+            "no-answer", f"no answer within {SHOW_S:.0f} s", "try again, or see `ioa-p2p doctor`"
+        ) from None
+
+
+async def _shown(node: Node, args: Args) -> dict[str, Any]:
     agent, _, where = text(args, "agent").partition("@")
     if not ids.is_agent_name(agent):
         raise UsageError("bad-agent", f"not an agent's name: {agent[:40]!r}", "name it as AGENT or AGENT@NODE")

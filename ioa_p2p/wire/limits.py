@@ -341,3 +341,8 @@ LAN_PEERS_MAX = 64  # nodes of one LAN remembered; over: the one heard of first 
 LAN_SEEDS_MAX = 8  # of them tried as seeds and linked for being near; the DHT finds the others
 LAN_ADDRESSES_MAX = 4  # of one announcement; the rest is left out
 LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come within a second
+
+# -- nodes that do not answer -----------------------------------------------------------------------
+SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of searches: first, and at most, doubling
+SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
+SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s

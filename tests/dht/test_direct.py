@@ -3,6 +3,7 @@
 import pytest
 
 from ioa_p2p.dht import commands, events
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact, pack_endpoint
 from tests.dht.mesh import Mesh, card
 
@@ -67,3 +68,49 @@ def test_nobody_sends_us_into_our_own_machine_from_outside() -> None:
     fetch(mesh, asker, owner, pack_endpoint("127.0.0.1", 22))
     assert mesh.world.sent > before
     assert Contact(owner.key, "127.0.0.1", 22) not in asked
+
+
+def test_a_node_that_does_not_answer_is_said_to_be_silent_and_its_record_comes_from_holders(mesh: Mesh) -> None:
+    mesh.world.crash(mesh.contacts[3])
+    first = fetch(mesh, mesh.contacts[8], mesh.contacts[3])
+    mesh.world.restart(mesh.contacts[3])
+    assert first.record is not None
+    assert (first.silent, first.direct) == (True, False)
+    assert not fetch(mesh, mesh.contacts[7], mesh.contacts[3]).silent
+
+
+def test_a_node_that_was_silent_a_moment_ago_is_not_waited_for_again(mesh: Mesh) -> None:
+    mesh.world.crash(mesh.contacts[3])
+    asker, took = mesh.contacts[8], list[float]()
+    for _ in range(2):
+        began = mesh.world.time_s
+        assert fetch(mesh, asker, mesh.contacts[3]).silent
+        took.append(mesh.world.time_s - began)
+    mesh.world.restart(mesh.contacts[3])
+    assert took[0] <= 2 * limits.DHT_CALL_S
+    assert took[1] < limits.DHT_CALL_S / 2
+
+
+def test_one_lost_datagram_is_no_silence() -> None:
+    mesh = Mesh(9, 8)
+    mesh.join_all()
+    owner, asker = mesh.contacts[2], mesh.contacts[5]
+    assert mesh.publish(owner, card("meter", "device.measure")) is not None
+    mesh.world.cut(asker, owner)
+    mesh.world.at(mesh.world.time_s + 0.05, mesh.world.mend)
+    assert fetch(mesh, asker, owner).direct
+
+
+def test_whoever_left_is_known_to_be_gone_without_waiting_for_it() -> None:
+    mesh = Mesh(10, 8)
+    mesh.join_all()
+    owner, asker = mesh.contacts[2], mesh.contacts[5]
+    assert mesh.publish(owner, card("meter", "device.measure")) is not None
+    mesh.world.command(owner, commands.Leave())
+    mesh.world.run(2.0)
+    mesh.world.crash(owner)
+    began = mesh.world.time_s
+    found = fetch(mesh, asker, owner)
+    assert found.record is not None
+    assert found.record.gone
+    assert mesh.world.time_s - began < limits.DHT_CALL_S / 2

@@ -1,9 +1,11 @@
 """A make-believe mesh for searches: agents under their real index keys, nodes that answer or do not."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ioa_p2p.dht.direct import RELAYED
 from ioa_p2p.dht.events import PointersFound, RecordFound
 from ioa_p2p.dht.index import index_keys
 from ioa_p2p.effects import Rows
@@ -12,6 +14,7 @@ from ioa_p2p.node import clock
 from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.sense import Aspect, aspect_of, nearness
+from ioa_p2p.node.silence import Silence
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.dht import pack_endpoint
@@ -34,29 +37,39 @@ def card(name: str, description: str = "", skill: str = "", **fields: Any) -> Ca
     return Card(name, description, skills=(Skill(skill or name, **fields),))
 
 
-def record(owner: bytes, card: Card, agent: str = "", *, gone: bool = False, age_s: float = 5.0) -> AgentRecord:
+def record(
+    owner: bytes, card: Card, agent: str = "", *, gone: bool = False, age_s: float = 5.0, relayed: bool = False
+) -> AgentRecord:
     hash_ = ids.blake(codec.encode(card))
     issued, skills = int(clock.now().wall - age_s), tuple(skill.name for skill in card.skills)
+    addresses = ("/m/1" + RELAYED * relayed,)
     return AgentRecord(
-        owner, agent or card.name, 1, issued, 7_200, gone, 0, ("/m/1",), "127.0.0.1:9", skills, (), "", hash_
+        owner, agent or card.name, 1, issued, 7_200, gone, 0, addresses, "127.0.0.1:9", skills, (), "", hash_
     )
 
 
 @dataclass
 class Market:
     """`agents` by (node, name). silent: nodes that crashed; holders still have their records. direct: nodes answer for
-    themselves. What was asked is noted in `keys` (with thorough), `fetched`, `dialled`."""
+    themselves. relayed: they are behind relays; linkable: linked though silent. hanging: requests to the silent do not
+    end. What was asked is noted in `asked`, `keys` (with thorough), `fetched`, `dialled`."""
 
     agents: dict[tuple[bytes, str], Card] = field(default_factory=dict[tuple[bytes, str], Card])
     gone: set[bytes] = field(default_factory=set[bytes])
     silent: set[bytes] = field(default_factory=set[bytes])
     unreachable: bool = False
     direct: bool = True
+    relayed: bool = False
+    linkable: set[bytes] = field(default_factory=set[bytes])
+    asked: list[bytes] = field(default_factory=list[bytes])
     keys: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
     fetched: list[bytes] = field(default_factory=list[bytes])
     dialled: list[bytes] = field(default_factory=list[bytes])
     known_here: list[Known] = field(default_factory=list[Known])
     key_rpcs: int = 6
+    hanging: bool = False
+    patience_s: float = 0.05
+    silence: Silence = field(default_factory=Silence)
 
     def add(self, number: int, card: Card) -> None:
         self.agents[node(number), card.name] = card
@@ -76,8 +89,12 @@ class Market:
         card = self.agents.get((node, agent))
         if card is None or self.unreachable:
             return RecordFound(0, None, 3, 0 if self.unreachable else 3)
-        direct = bool(endpoint) and self.direct and node not in self.silent
-        return RecordFound(0, record(node, card, agent, gone=node in self.gone), 1, 1, direct=direct)
+        self.asked.append(node)
+        silent = node in self.silent
+        if silent and self.hanging:
+            await asyncio.Event().wait()
+        held = record(node, card, agent, gone=node in self.gone, relayed=self.relayed)
+        return RecordFound(0, held, 1, 1, direct=bool(endpoint) and self.direct and not silent, silent=silent)
 
     async def card(self, node: bytes, card_hash: bytes) -> Card | None:
         self.fetched.append(node)
@@ -88,7 +105,10 @@ class Market:
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
         self.dialled.append(node)
-        return node not in self.silent and not self.unreachable
+        return node in self.linkable or (node not in self.silent and not self.unreachable)
+
+    def is_linked(self, node: bytes) -> bool:
+        return False
 
     # -- searching it
 
@@ -97,7 +117,12 @@ class Market:
     ) -> Search:
         trust = Acquaintances(OWN, granted, Past(rows))
         aspect = aspect_of(MODEL, query.text, limits.FIND_CELLS_MAX) if meaning else None
-        return Search(Means(self, self, Here(self), trust, near), query, aspect, **how)
+        return Search(
+            Means(self, self, Here(self), trust, near, silence=self.silence, patience_s=self.patience_s),
+            query,
+            aspect,
+            **how,
+        )
 
     def pointer(self, key: str, owner: bytes, agent: str) -> Pointer:
         sketch = aspect_of(MODEL, card_text(self.agents[owner, agent]), 1).sketch

@@ -1,5 +1,6 @@
 """Whole nodes over memory transports, in one process: real machines, storage, agents and control."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -38,8 +39,7 @@ class Mesh:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for name in list(self.stacks):
-            await self.stop(name)
+        await asyncio.gather(*map(self.stop, list(self.stacks)))
 
     def make(self, name: str, *, seeds: tuple[str, ...] = (), allow: tuple[str, ...] = (), agents: Any = ()) -> Config:
         """Write down a node: seeds and allow name other nodes of this mesh. agents: (name, target) pairs."""
@@ -81,6 +81,12 @@ class Mesh:
 
     async def stop(self, name: str) -> None:
         await self.stacks.pop(name).aclose()
+
+    async def crash(self, name: str) -> None:
+        """It is silent from now on, without a word, as if its machine had lost its power."""
+        node = self.nodes[name]
+        await node.datagrams.aclose()
+        await node.links.aclose()
 
     def _datagrams(self, config: Config) -> MemoryDatagrams:
         return MemoryDatagrams(self.hub, NodeKey(config.home.read_key()).node, config.dht_port)

@@ -1,5 +1,6 @@
 """Searches over a make-believe mesh: what is asked, who is offered, in which order, at what cost."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
 from tests.node.hashed import Hashed
 from tests.node.market import MODEL, Market, card, no_rows, node, record
+
+WAIT_S = 20.0
 
 
 @pytest.fixture
@@ -67,7 +70,50 @@ async def test_a_crashed_agent_is_not_offered_whoever_still_holds_its_record(mar
     market.silent = {node(2)}
     search = await run(market, "disk usage")
     assert names(search) == ["meter-1", "meter-3"]
-    assert node(2) in market.dialled
+    assert search.unreached == 1
+    assert node(2) not in market.dialled
+
+
+async def test_twenty_agents_of_a_dead_node_cost_one_request_and_the_next_search_none(market: Market) -> None:
+    for number in range(20):
+        market.add(1, card(f"meter-{number}", "measures disk usage"))
+    market.add(2, card("meter", "measures disk usage"))
+    market.silent = {node(1)}
+    search = await run(market, "disk usage")
+    assert (names(search), search.unreached) == (["meter-2"], 20)
+    again = await run(market, "disk usage")
+    assert (names(again), again.unreached) == (["meter-2"], 20)
+    assert market.asked.count(node(1)) == 1
+
+
+async def test_once_others_answered_the_silent_are_not_waited_for_to_their_end(market: Market) -> None:
+    market.hanging = True
+    for number in range(1, 8):
+        market.add(number, card("meter", "measures disk usage"))
+    market.silent = {node(number) for number in range(1, 5)}
+    async with asyncio.timeout(WAIT_S):
+        search = await run(market, "disk usage")
+    assert (names(search), search.unreached) == (["meter-5", "meter-6", "meter-7"], 4)
+
+
+async def test_a_node_behind_a_relay_is_linked_though_no_datagram_reaches_it(market: Market) -> None:
+    market.relayed = True
+    market.add(1, card("meter", "measures disk usage"))
+    market.silent = {node(1)}
+    market.linkable = {node(1)}
+    search = await run(market, "disk usage")
+    assert (names(search), search.unreached) == (["meter-1"], 0)
+    assert not market.silence.has(node(1))
+
+
+async def test_a_node_that_is_heard_again_is_offered_again(market: Market) -> None:
+    market.add(1, card("meter", "measures disk usage"))
+    market.silent = {node(1)}
+    assert names(await run(market, "disk usage")) == []
+    market.silent.clear()
+    assert names(await run(market, "disk usage")) == []
+    market.silence.heard(node(1))
+    assert names(await run(market, "disk usage")) == ["meter-1"]
 
 
 async def test_an_agent_that_left_is_not_offered(market: Market) -> None:
@@ -313,6 +359,16 @@ async def test_offline_the_local_directory_is_the_answer(market: Market) -> None
     search = await run(market, "disk usage")
     assert names(search) == ["meter-1"]
     assert (search.holders, search.hits[node(1), "meter"].answered) == (0, False)
+
+
+async def test_a_local_hit_of_a_silent_node_is_not_told_but_stands_when_we_are_offline(market: Market) -> None:
+    meter = card("meter", "measures disk usage")
+    market.known_here = [(record(node(1), meter), meter)]
+    market.unreachable = True
+    market.silence.note(node(1))
+    told: list[Hit] = []
+    search = await run(market, "disk usage", on_hit=told.append)
+    assert (told, names(search), search.hits[node(1), "meter"].answered) == ([], ["meter-1"], False)
 
 
 async def test_a_local_hit_whose_node_is_dead_is_dropped_once_others_answer(market: Market) -> None:
