@@ -80,7 +80,7 @@ class Joining:
         Search(self._means, ids.dht_id(self._means.peers.own), self._searched).start(now, seeds)
 
     def met(self, now: Now, contact: Contact) -> None:
-        """Nobody answered before. Who came to us by itself leads on to others at once; a seed's answer does so anyway."""
+        """Nobody answered before. Who came by itself leads on to others at once; a seed's answer does so anyway."""
         if self._begun and contact.key not in self._seeds:
             self.search(now)
 

@@ -193,6 +193,35 @@ def test_up_names_the_misspelt_key(cli: Cli, home: Home) -> None:
     assert (answer.code, answer.last["hint"]) == (2, "did you mean 'dht.port'?")
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("up --detach", "`ioa-p2p init --name nope`"),
+        ("id", "`ioa-p2p init --name nope`"),
+        ("status", "`ioa-p2p up --detach --name nope`"),
+        ("doctor", "`ioa-p2p init --name nope`"),
+        ("team list", "`ioa-p2p init --name nope`"),
+    ],
+)
+def test_a_hint_speaks_of_the_node_that_was_named(cli: Cli, command: str, hint: str) -> None:
+    told = cli(*command.split(), "--name", "nope")
+    assert hint in told.out + told.err
+
+
+def test_a_hint_repeats_the_folder_that_was_given(cli: Cli, tmp_path: Path) -> None:
+    folder = str(tmp_path / "my nodes")
+    hint = cli("status", "--home", folder, "--name", "s1", "--json").last["hint"]
+    assert f"`ioa-p2p up --detach --name s1 --home '{folder}'`" in hint
+
+
+def test_a_lost_key_is_made_anew_for_the_node_that_was_named(cli: Cli, tmp_path: Path) -> None:
+    cli("init", "--name", "s1")
+    (tmp_path / "s1" / "node.key").unlink()
+    for command in ("doctor", "id", "up", "init"):
+        told = cli(command, "--name", "s1")
+        assert "`ioa-p2p init --new-key --name s1`" in told.out + told.err, command
+
+
 # -- with a node
 
 
@@ -461,12 +490,46 @@ def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:
         checks = doctor(cli)
     assert checks["key"][0]["hint"].startswith("chmod 600")
     assert not checks["seed"][0]["ok"]
-    assert not checks["agent"][0]["ok"]
+    assert "crystal-ball" in checks["agent a"][0]["detail"]
     assert not checks["port"][0]["ok"]
     assert "dht.port" in checks["port"][0]["hint"]
     assert checks["port"][1]["ok"]
     home.config.write_text("mesh = 5")
     assert doctor(cli)["config"][0]["ok"] is False
+
+
+def test_doctor_of_a_node_that_was_never_set_up_says_just_that(cli: Cli) -> None:
+    answer = cli("doctor", "--name", "nope", "--json")
+    assert (answer.code, [check["detail"] for check in answer.last["checks"]]) == (1, ["no such node: 'nope'"])
+    assert answer.last["checks"][0]["hint"] == "set it up: `ioa-p2p init --name nope`"
+
+
+def test_doctor_says_that_a_node_goes_on_when_its_configuration_was_broken(
+    cli: Cli, node: FakeNode, home: Home
+) -> None:
+    cli("init")
+    node.answers("doctor", {"checks": []})
+    home.config.write_text("mesh = 5")
+    (config,) = doctor(cli)["config"]
+    assert not config["ok"]
+    assert "the node that runs goes on with what it read before" in config["detail"]
+
+
+def test_doctor_tells_a_missing_agents_file_once(cli: Cli, node: FakeNode, home: Home) -> None:
+    cli("init")
+    with home.config.open("a") as file:
+        file.write('[agents.bad]\nadapter = "python"\ntarget = "/nope.py"\n[agents.good]\nadapter = "process"\n')
+    node.answers("doctor", {"checks": [{"name": "agent bad", "ok": False, "detail": "no such file: /nope.py"}]})
+    told = doctor(cli)
+    assert [check["detail"] for check in told["agent bad"]] == ["no such file: /nope.py"]
+    assert told["agent good"][0]["ok"]
+
+
+def test_doctor_finds_a_missing_agents_file_without_the_node(cli: Cli, home: Home) -> None:
+    cli("init")
+    with home.config.open("a") as file:
+        file.write('[agents.bad]\nadapter = "python"\ntarget = "/nope.py:run"\n')
+    assert [(check["ok"], check["detail"]) for check in doctor(cli)["agent bad"]] == [(False, "no such file: /nope.py")]
 
 
 def test_every_command_takes_json_and_prints_only_json(cli: Cli) -> None:
