@@ -91,7 +91,7 @@ class PythonAdapter:
 
 
 def missing_file(options: Mapping[str, Any]) -> Path | None:
-    """The file that a Python agent's `target` names, if there is none in a folder that is there. A module is looked for by Python alone."""
+    """The file that a Python agent's `target` names, if the folder has none. Modules are looked for by Python alone."""
     place = str(options.get("target", "")).partition(":")[0]
     folder = Path(str(options.get("folder", "."))).expanduser().absolute()
     return folder / place if place.endswith(".py") and folder.is_dir() and not (folder / place).exists() else None

@@ -170,7 +170,7 @@ def test_down_without_a_running_node_is_done_already(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["nonsense", "status --nonsense", "task", "team show", "find --limit x", "up --wait nan", "wire show"],
+    ["nonsense", "status --nonsense", "task", "team show x y", "find --limit x", "up --wait nan", "wire show"],
 )
 def test_wrong_usage_is_told_with_a_hint_where_to_look(cli: Cli, command: str) -> None:
     answer = cli(*command.split())
@@ -235,8 +235,41 @@ def test_status_shows_every_field(cli: Cli, node: FakeNode) -> None:
         "addresses": ["x", "y"],
     }
     spoken = cli("status").out
-    assert "counters.signatures_checked  9" in spoken
+    assert "counters   signatures_checked 9\n" in spoken
     assert "x, y" in spoken
+
+
+def test_status_is_told_in_plain_words_without_empty_rows(cli: Cli, node: FakeNode) -> None:
+    node.answers("status", {"ready": True, "reachable": False, "clock_offset_s": None, "alarms": [], "degraded": "",
+                            "peers": 0, "counters": {"seen": 0, "udp.sent": 4, "udp.lost": 2}})  # fmt: skip
+    lines = [line.split(maxsplit=1) for line in cli("status").out.splitlines()]
+    assert lines == [["ready", "yes"], ["reachable", "no"], ["peers", "0"], ["counters", "udp.sent 4, udp.lost 2"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "verb", "answer"),
+    [
+        ("peers", "peers", {"peers": []}),
+        ("team list", "teams", {"teams": []}),
+        ("task list", "tasks", {"tasks": []}),
+        ("seeds list", "seeds", {"seeds": [], "notes": []}),
+    ],
+)
+def test_an_empty_table_says_none(cli: Cli, node: FakeNode, command: str, verb: str, answer: dict[str, Any]) -> None:
+    node.answers(verb, answer)
+    assert cli(*command.split()).out == "none\n"
+
+
+def test_a_team_that_ended_is_listed_by_its_outcome(cli: Cli, node: FakeNode) -> None:
+    team = {"team": TEAM, "goal": "g", "phase": "", "outcome": "failed", "term": 0, "tasks_open": 0}
+    node.answers("teams", {"teams": [team]})
+    assert f"{TEAM}  failed" in cli("team", "list").out
+
+
+def test_the_newest_team_is_shown_unless_one_is_named(cli: Cli, node: FakeNode) -> None:
+    node.answers("team", {"team": TEAM})
+    assert TEAM in cli("team", "show").out
+    assert node.asked == [("team", {})]
 
 
 def test_id_asks_the_running_node_for_its_seed_line(cli: Cli, node: FakeNode) -> None:
@@ -551,4 +584,6 @@ def test_waiting_for_a_node_that_is_never_ready_ends(cli: Cli, node: FakeNode) -
 
 
 def test_waiting_for_a_node_that_never_comes_ends(cli: Cli) -> None:
-    assert cli("status", "--wait", "0.01").code == 3
+    answer = cli("status", "--wait", "0.01")
+    assert answer.code == 3
+    assert "no node 'default' runs here yet; waiting up to 0.01 s" in answer.err
