@@ -179,7 +179,7 @@ def likeness(cards: Sequence[Card]) -> list[bytes]:
 
 
 def aspect(*direction: float) -> Aspect:
-    return Aspect("two", (), b"", np.array(direction, np.float32))
+    return Aspect("two", (), b"", (), np.array(direction, np.float32))
 
 
 async def test_cards_get_vectors_of_a_model_once_there_is_one_and_so_do_those_heard_later(keeping: Keeping) -> None:
@@ -256,4 +256,4 @@ async def test_a_node_starts_with_a_damaged_directory_and_says_so(tmp_path: Path
         put(config.home.directory, b"garbage" * 1_000)
         alone = await mesh.start("alone")
         await until(alone.ready.is_set)
-        assert any("directory" in alarm for alarm in alone.alarms)
+        assert any("directory" in alarm for alarm in alone.alarms.texts)
