@@ -18,6 +18,10 @@ async function main(args) {
   const peer = new Peer(new Identity(mesh), seed.host.includes(":") ? "udp6" : "udp4");
   try {
     const agents = await pointers(peer, seed, text);
+    if (!agents) {
+      console.error(`the seed did not answer: is it up, and of mesh ${mesh}? A node of another mesh does not answer`);
+      return 1;
+    }
     const records = await Promise.all(agents.map((agent) => record(peer, seed, agent)));
     const alive = records.filter((one) => one && !one.gone);
     alive.forEach((one) => console.log(JSON.stringify(readable(one))));
@@ -28,10 +32,12 @@ async function main(args) {
   }
 }
 
-/** One proven pointer of each agent under the key. */
+/** One proven pointer of each agent under the key; null if nobody answered. */
 async function pointers(peer, seed, text) {
   const index = indexKey(text);
-  const { frames } = await walk(peer, seed, pointerKey(index), (id, cursor) => findPointers(id, pointerKey(index), cursor));
+  const key = pointerKey(index);
+  const { frames, answered } = await walk(peer, seed, key, (id, cursor) => findPointers(id, key, cursor));
+  if (!answered) return null;
   const proven = opened(peer, frames, (frame) => frame.kind === "pointer" && same(frame.index, index) && frame.depth === 0);
   return [...new Map(proven.map((one) => [nodeText(one.node) + one.agent, one])).values()];
 }

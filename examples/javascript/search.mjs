@@ -53,7 +53,7 @@ export class Peer {
 }
 
 /**
- * Frames found under a key, each holder's as it came: unchecked. request: (id, cursor) => bytes; cursor is undefined
+ * Frames found under a key, each holder's as it came: unchecked; answered: whether anybody did. request: (id, cursor) => bytes; cursor is undefined
  * in the first request of a holder.
  */
 export async function walk(peer, seed, key, request) {
@@ -94,7 +94,7 @@ export async function walk(peer, seed, key, request) {
   };
   learn(seed);
   await Promise.all(Array.from({ length: ALPHA }, worker));
-  return { frames, requests };
+  return { frames, requests, answered: [...candidates.values()].some(({ state }) => state === "answered") };
 }
 
 function distance(node, key) {

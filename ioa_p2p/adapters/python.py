@@ -49,9 +49,12 @@ class PythonAdapter:
         self._stage = Stage(self._spawn, self._options.concurrency, self._options.cancel_s, keep=True)
 
     async def describe(self) -> Card:
-        """Raises AdapterError('import-failed' | 'cannot-start' | 'worker-died' | 'deadline' | 'bad-card' |
-        'no-skills')."""
+        """Raises AdapterError('no-such-file' | 'import-failed' | 'cannot-start' | 'worker-died' | 'deadline' |
+        'bad-card' | 'no-skills')."""
         if not self._told:
+            if missing := missing_file({"target": self._options.target, "folder": self._options.folder}):
+                hint = f"correct target in [agents.{self._name}]"
+                raise AdapterError("no-such-file", f"no such file: {missing}", hint)
             await self._stage.warm()
         return options.card(self._name, self._options, self._told)
 
@@ -85,6 +88,13 @@ class PythonAdapter:
         environment = self._options.environment
         path = environment.get("PYTHONPATH")
         return {**environment, "PYTHONPATH": os.pathsep.join([*([path] if path else []), _PACKAGE_PARENT])}
+
+
+def missing_file(options: Mapping[str, Any]) -> Path | None:
+    """The file that a Python agent's `target` names, if the folder has none. Modules are looked for by Python alone."""
+    place = str(options.get("target", "")).partition(":")[0]
+    folder = Path(str(options.get("folder", "."))).expanduser().absolute()
+    return folder / place if place.endswith(".py") and folder.is_dir() and not (folder / place).exists() else None
 
 
 async def _ready(child: Child) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _watch(here: Here, verb: str, args: dict[str, Any], timeout_s: float) -> int
     progress.end()
     here.out.result(result, answer_text(result))
     if hint := _hint(result, progress.refusals):
-        here.out.say(f"hint:  {hint}")
+        here.out.say(f"hint:  {here.spelt(hint)}")
     return _exit_code(result)
 
 
@@ -49,7 +49,7 @@ def _hint(result: dict[str, Any], refusals: set[str]) -> str:
     if result.get("why") == "nobody-found":
         return "`ioa-p2p find WORDS` shows what the mesh offers, `ioa-p2p doctor` whether this node has found it"
     if result["outcome"] == "failed" and "not-allowed" in refusals:
-        return "a node works only for those it allows: put `ioa-p2p id` of this one into `allow` there, start it anew"
+        return "a node works for those it allows: put what `ioa-p2p id` prints here into `allow` there, then HUP it"
     return ""
 
 
@@ -62,7 +62,8 @@ def _interrupted(here: Here, team: str) -> int:
     except KeyboardInterrupt:
         here.out.result(here.ask("cancel", {"team": team}), f"team {team} cancelled")
         return 130
-    here.out.result({"team": team, "outcome": "detached"}, f"watch again with `ioa-p2p ask --resume {team}`")
+    text = here.spelt(f"watch again with `ioa-p2p ask --resume {team}`")
+    here.out.result({"team": team, "outcome": "detached"}, text)
     return 130
 
 

@@ -43,7 +43,7 @@ def call(path: Path, verb: str, args: dict[str, Any], wait_s: float | None = 30.
             while "event" in (answer := _read(answers)):
                 yield answer["event"]
         except TimeoutError:
-            raise TimedOutError("timeout", f"the node was silent for {wait_s:.0f} s", "see `ioa-p2p doctor`") from None
+            raise TimedOutError("timeout", f"the node was silent for {wait_s:g} s", "see `ioa-p2p doctor`") from None
         except OSError:
             raise NotRunningError("node-gone", "the node went away", "see `ioa-p2p logs`") from None
     return _result(answer)

@@ -31,12 +31,10 @@ def start(here: Here, flags: list[str], wait_s: float) -> tuple[dict[str, Any], 
     if not status:
         child.kill()
         child.wait()
-        raise TimedOutError(
-            "timeout", f"the node was not up after {wait_s:.0f} s; it was ended", f"see {here.home.log}"
-        )
+        raise TimedOutError("timeout", f"the node was not up after {wait_s:g} s; it was ended", f"see {here.home.log}")
     ready = "ready" if status.get("ready") else "up, but has not found a mesh yet"
     failed = [
-        f"agent {name!r} did not come up: {why}; see `ioa-p2p doctor`"
+        here.spelt(f"agent {name!r} did not come up: {why}; see `ioa-p2p doctor`")
         for name, why in status.get("agents_failed", {}).items()
     ]
     return status, "\n".join(

@@ -30,18 +30,29 @@ class Check(NamedTuple):
 @node_command()
 def command(here: Here) -> int:
     """Look for what is wrong. Configuration, key, lock, ports, clock, disk, agents, seeds, neighbours."""
-    checks = list(_once([*_at_rest(here), *_running(here)]))
+    checks = [check._replace(hint=here.spelt(check.hint)) for check in _all(here)]
+    width = max(len(check.name) for check in checks)
     for check in checks:
-        here.out.line(f"{'ok   ' if check.ok else 'WRONG'}  {check.name:8}  {check.detail}")
+        here.out.line(f"{'ok   ' if check.ok else 'WRONG'}  {check.name:{width}}  {check.detail}")
         if check.hint and not check.ok:
-            here.out.line(f"                 -> {check.hint}")
+            here.out.line(f"{'':{width + 9}}-> {check.hint}")
     healthy = all(check.ok for check in checks)
     here.out.result({"healthy": healthy, "checks": [check._asdict() for check in checks]})
     return 0 if healthy else 1
 
 
-def _at_rest(here: Here) -> Iterator[Check]:
-    """What can be seen without the node."""
+def _all(here: Here) -> list[Check]:
+    try:
+        here.home.read_key()
+    except IoaError as fault:
+        if fault.code == "not-initialised" and here.home.holder() is None:
+            return [Check("node", False, str(fault), fault.hint)]
+    running = list(_running(here))
+    return list(_once([*_at_rest(here, {check.name for check in running}), *running]))
+
+
+def _at_rest(here: Here, told: set[str]) -> Iterator[Check]:
+    """What can be seen without the node. told: names of what it tells itself."""
     from ioa_p2p.node.config import load
 
     yield _clock()
@@ -50,12 +61,14 @@ def _at_rest(here: Here) -> Iterator[Check]:
     try:
         config = load(here.home, {}, os.environ)
     except IoaError as fault:
-        yield Check("config", False, str(fault), fault.hint)
+        goes_on = "; the node that runs goes on with what it read before" if here.home.holder() is not None else ""
+        yield Check("config", False, f"{fault}{goes_on}", fault.hint)
         return
     yield Check("config", True, str(here.home.config))
-    yield from _agents(config)
+    is_running = here.home.holder() is not None
+    yield from (check for check in _agents(config, is_running) if check.name not in told)
     yield from (_name(seed.host) for seed in config.seeds)
-    if here.home.holder() is None:
+    if not is_running:
         yield from _ports(config)
 
 
@@ -108,14 +121,24 @@ def _disk(here: Here) -> Check:
     return Check("disk", free > DISK_BYTES_MIN, f"{free // 1024**2} MiB free at {folder}", "make room")
 
 
-def _agents(config: "Config") -> Iterator[Check]:
-    """Each agent's adapter must be known by name; loading it is the node's matter."""
+def _agents(config: "Config", is_running: bool) -> Iterator[Check]:
+    """Each agent's adapter must be known by name, and its file be there; loading it is the node's matter. A node that
+    runs has looked for the files itself, from the folder in which it was started."""
     from importlib.metadata import entry_points
+
+    from ioa_p2p.adapters.python import missing_file
 
     known = {entry.name for entry in entry_points(group="ioa_p2p.adapters")} | {"python", "process"}
     for agent in config.agents.values():
-        hint = "known here: " + ", ".join(sorted(known))
-        yield Check("agent", agent.adapter in known, f"{agent.name} by adapter {agent.adapter!r}", hint)
+        name = f"agent {agent.name}"
+        missing = missing_file(agent.options) if agent.adapter == "python" and not is_running else None
+        if agent.adapter not in known:
+            hint = "known here: " + ", ".join(sorted(known))
+            yield Check(name, False, f"unknown adapter {agent.adapter!r}", hint)
+        elif missing is not None:
+            yield Check(name, False, f"no such file: {missing}", f"correct target in [agents.{agent.name}]")
+        else:
+            yield Check(name, True, f"by adapter {agent.adapter!r}")
 
 
 def _name(host: str) -> Check:

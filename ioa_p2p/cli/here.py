@@ -2,11 +2,15 @@
 
 import functools
 import os
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ioa_p2p.errors import IoaError
 
 if TYPE_CHECKING:
     from ioa_p2p.cli.client import Answers
@@ -14,12 +18,23 @@ if TYPE_CHECKING:
     from ioa_p2p.node.home import Home
 
 
+_COMMAND = re.compile(r"`(ioa-p2p [^`]*)`")
+
+
 @dataclass(frozen=True)
 class Here:
-    """The node a command speaks of, and its output."""
+    """The node a command speaks of, and its output. flags: the options that choose this node, as they are typed."""
 
     home: "Home"
     out: "Output"
+    flags: str = ""
+
+    def spelt(self, text: str) -> str:
+        """`ioa-p2p ...` in a hint, so that it speaks of this node and not of the default one."""
+        return _COMMAND.sub(lambda found: f"`{found[1]}{self.flags}`" if self._lacks(found[1]) else found[0], text)
+
+    def _lacks(self, command: str) -> bool:
+        return not ("--name" in command or "--home" in command)
 
     def call(self, verb: str, args: dict[str, Any], wait_s: float | None = 30.0) -> "Answers":
         """Events of the running node, then its result. See `client.call`."""
@@ -40,9 +55,8 @@ class Here:
         from ioa_p2p.cli.client import NotRunningError
 
         if self.home.holder() is None:
-            name = "" if self.home.name == "default" else f" --name {self.home.name}"
-            first = "" if self.home.exists else f"set it up: `ioa-p2p init{name}`, then "
-            hint = f"{first}start it: `ioa-p2p up --detach{name}`"
+            first = "" if self.home.exists else "set it up: `ioa-p2p init`, then "
+            hint = f"{first}start it: `ioa-p2p up --detach`"
             raise NotRunningError("not-running", f"no node {self.home.name!r} runs here", hint)
 
 
@@ -65,6 +79,20 @@ def _with_here(function: Callable[..., Any]) -> Callable[..., Any]:
         from ioa_p2p.cli.output import Output
         from ioa_p2p.node.home import find_home
 
-        return function(Here(find_home(name, home, os.environ), Output(as_json=as_json)), **rest)
+        place = find_home(name, home, os.environ)
+        here = Here(place, Output(as_json=as_json), _flags(place, home))
+        try:
+            return function(here, **rest)
+        except IoaError as fault:
+            fault.hint = here.spelt(fault.hint)
+            raise
 
     return wrapper
+
+
+def _flags(home: "Home", folder: str | None) -> str:
+    """Those that choose this node; what the environment says, it says to the next command too."""
+    from ioa_p2p.node.home import NAME_DEFAULT
+
+    name = f" --name {home.name}" * (home.name != NAME_DEFAULT)
+    return name + (f" --home {shlex.quote(folder)}" if folder else "")

@@ -6,12 +6,15 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ioa_p2p.cli.here import Here, node_command
 from ioa_p2p.errors import UsageError
+
+if TYPE_CHECKING:
+    from ioa_p2p.node.config import Config
 
 ANYWHERE = "0.0.0.0"
 """Listen at all addresses of this machine."""
@@ -138,21 +141,33 @@ def _tell(here: Here) -> None:
 
     home, node = here.home, ids.node_text(NodeKey(here.home.read_key()).node)
     result = {"node": node, "name": home.name, "config": str(home.config), "key": str(home.key)}
-    name = "" if home.name == "default" else f" --name {home.name}"
     here.out.result(result, f"node    {node}\nconfig  {home.config}\nkey     {home.key} (keep it secret, back it up)")
     for note in _notes(here):
         here.out.say(note)
-    here.out.say(f"next: `ioa-p2p up{name}`")
+    here.out.say(here.spelt(f"next: {_next(here)}"))
+
+
+def _next(here: Here) -> str:
+    config = _config(here)
+    may_seed = config.profile == "wan" and ipaddress.ip_address(config.dht_host).is_unspecified
+    return "`ioa-p2p up`" + ", or to be a seed that others join by: `ioa-p2p up --seed`" * may_seed
+
+
+def _config(here: Here) -> "Config":
+    from ioa_p2p.node.config import load
+
+    return load(here.home, {}, os.environ)
 
 
 def _notes(here: Here) -> Iterator[str]:
     """What the person may not have meant."""
-    from ioa_p2p.node.config import load
+    from ioa_p2p.node.lan import is_wanted
 
-    config = load(here.home, {}, os.environ)
+    config = _config(here)
     if not (config.seeds or config.seed_dns or config.seed_list_keys):
+        where = "looks in the local network and waits" if is_wanted(config) else "waits"
         yield (
-            f"no seed is given, so in mesh {config.mesh!r} this node waits for others. To join one that exists: "
+            f"no seed is given, so in mesh {config.mesh!r} this node {where} for others. To join one that exists: "
             f"`ioa-p2p id` on a node of it prints a line for seeds in {here.home.config}"
         )
     if ipaddress.ip_address(config.dht_host).is_loopback:

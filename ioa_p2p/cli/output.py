@@ -78,7 +78,9 @@ def one_line(text: str) -> str:
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Left-aligned columns under `heads`."""
+    """Left-aligned columns under `heads`; "none" without rows."""
+    if not rows:
+        return "none"
     cells = [list(heads), *([one_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
@@ -86,8 +88,11 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def pairs(table: Mapping[str, Any]) -> str:
-    """One `key  value` a line, whatever the value says; keys of nested tables are joined by a dot, lists by a comma."""
-    flat = _flat(table, "")
+    """One `key  value` a line, whatever the value says; keys of nested tables are joined by a dot, lists by a comma.
+
+    Flags are told as yes and no; what is empty is left out.
+    """
+    flat = [(key, value) for key, value in _flat(table, "") if value]
     width = max((len(key) for key, _ in flat), default=0)
     return "\n".join(f"{key.ljust(width)}  {one_line(value)}" for key, value in flat)
 
@@ -100,5 +105,7 @@ def _flat(value: Any, key: str) -> list[tuple[str, str]]:
             return [pair for name, item in table.items() for pair in _flat(item, f"{dot}{name}")]
         case list():
             return [(key, ", ".join(str(item) for item in cast(list[Any], value)))]
+        case bool():
+            return [(key, "yes" if value else "no")]
         case _:
-            return [(key, str(value))]
+            return [(key, "" if value is None else str(value))]

@@ -26,25 +26,38 @@ class Progress:
         self._started = time.monotonic()
         self._phase = ""
         self._coordinator = ""
+        self._found = 0
         self._tasks: dict[str, Event] = {}
 
     def show(self, event: Event) -> None:
         self.team = event.get("team") or self.team  # before it is told: Ctrl-C may come at once
         self._out.event(event)
-        line = one_line(self._line(event))
-        if line:
-            self._out.redraw("")
-            self._out.say(f"{time.monotonic() - self._started:6.1f} s  {line}")
+        if event["kind"] == "found":
+            self._found += 1
+        else:
+            self._tell_found()
+        self._say(one_line(self._line(event)))
         self._out.redraw(self._now())
 
     def end(self) -> None:
+        self._tell_found()
         self._out.redraw("")
+
+    def _tell_found(self) -> None:
+        """One line for all: few of them have to do with the goal, and who is asked is told by its bid."""
+        if self._found:
+            self._say(f"found     {self._found} agent{'s' * (self._found > 1)}")
+            self._found = 0
+
+    def _say(self, line: str) -> None:
+        if line:
+            self._out.redraw("")
+            self._out.say(f"{time.monotonic() - self._started:6.1f} s  {line}")
 
     def _line(self, event: Event) -> str:
         """The sentence for one event; empty when nothing a reader wants to know changed."""
         tell: dict[str, Callable[[Event], str]] = {
             "started": lambda e: f"team      {e['team'][:8]}: {e['goal']}",
-            "found": lambda e: f"found     {self.who(e)} can {' '.join(e['skills'])}",
             "bid": self._bid,
             "roster": lambda e: f"roster    {len(e['members'])} members: {', '.join(map(self.who, e['members']))}",
             "elected": self._elected,
@@ -96,7 +109,8 @@ class Progress:
         running = [task for task in self._tasks.values() if task["state"] in OPEN_STATES]
         bars = "  ".join(f"{task['skill']} {bar(task.get('fraction'))}" for task in running[:3])
         more = f" +{len(running) - 3}" if len(running) > 3 else ""
-        return f"[{self._phase or 'forming'}] {self._coordinator}  {bars}{more}"
+        found = f"{self._found} found" if self._found else ""
+        return f"[{self._phase or 'forming'}] {self._coordinator or found}  {bars}{more}"
 
 
 def bar(fraction: float | None) -> str:

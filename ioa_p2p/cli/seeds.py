@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def sign(here: Here, seeds: tuple[str, ...], file: Path, days: int) -> None:
     frame = seed_list.sign(key, network, [parse_seed(text) for text in seeds], number, now, days * DAY_S)
     seed_list.write(file, frame)
     told = _described(seed_list.open_list(frame, network))
-    here.out.result({**told, "file": str(file)}, f"list {number} of {len(seeds)} seeds is in {file}")
+    here.out.result({**told, "file": str(file)}, f"{file} holds list number {number}: {_count(seeds)}")
     here.out.say(f'nodes take it that have seed_list.keys = ["{told["signer"]}"]')
 
 
@@ -98,7 +99,9 @@ def add(here: Here, file: Path) -> None:
         seed_list.succeed(frame, told, before, network)
     here.home.make_folders()
     seed_list.write(place, frame)
-    here.out.result({**_described(told), "file": str(place)}, f"list {told.number} is in {place}")
+    here.out.result(
+        {**_described(told), "file": str(place)}, f"{place} holds list number {told.number}: {_count(told.seeds)}"
+    )
 
 
 def _config(here: Here) -> "Config":
@@ -112,6 +115,10 @@ def _number_in(file: Path, network: bytes) -> int:
     from ioa_p2p.node import seed_list
 
     return seed_list.open_list(seed_list.read(file), network).number if file.exists() else 0
+
+
+def _count(seeds: Sequence[str]) -> str:
+    return "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
 
 
 def _described(told: "SeedList") -> dict[str, Any]:

@@ -19,16 +19,17 @@ def list_teams(here: Here) -> None:
 
     answer = here.ask("teams")
     rows = [
-        (team["team"], team["phase"], team["term"], team["tasks_open"], team["goal"][:60]) for team in answer["teams"]
+        (team["team"], team.get("outcome") or team["phase"], team["term"], team["tasks_open"], team["goal"][:60])
+        for team in answer["teams"]
     ]
-    here.out.result(answer, columns(("TEAM", "PHASE", "TERM", "OPEN", "GOAL"), rows))
+    here.out.result(answer, columns(("TEAM", "STATE", "TERM", "OPEN TASKS", "GOAL"), rows))
 
 
 @node_command(command, name="show")
-@click.argument("team")
-def show(here: Here, team: str) -> None:
-    """One team. Goal, members, coordinator, tasks, what was said and decided."""
-    answer = here.ask("team", {"team": team})
+@click.argument("team", required=False)
+def show(here: Here, team: str | None) -> None:
+    """One team, the newest unless named. Goal, members, coordinator, tasks, what was said and decided."""
+    answer = here.ask("team", {"team": team} if team else {})
     here.out.result(answer, _text(answer))
 
 

@@ -36,7 +36,13 @@ SEED_PORT = 4701  # of a seed that was told none: its line must last
     help="With --detach: seconds to wait for it.",
 )
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any key of config.toml, for this run.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much is logged.",
+)
 @click.option("--quiet", is_flag=True, help="Log to the file only.")  # fmt: skip
 def command(
     here: Here,

@@ -37,6 +37,7 @@ class Joining:
         self._on_filled = on_filled
         self._seeds: dict[bytes, Seed] = {}
         self._open = 0
+        self._begun = False
         self._searching = False
         self._again = False
         self._looked_afar = False
@@ -46,6 +47,7 @@ class Joining:
         """Raises UsageError('too-many-seeds')."""
         if len({seed.key for seed in seeds}) > limits.DHT_SEEDS_MAX:
             raise UsageError("too-many-seeds", f"more than {limits.DHT_SEEDS_MAX} seeds", "name a few that stay up")
+        self._begun = True
         known, self._seeds = self._seeds, {}
         for contact in seeds:
             if contact.key != self._means.peers.own:
@@ -76,6 +78,11 @@ class Joining:
         self._searching, self._again = True, False
         seeds = [seed.contact for seed in self._seeds.values() if seed.heard]
         Search(self._means, ids.dht_id(self._means.peers.own), self._searched).start(now, seeds)
+
+    def met(self, now: Now, contact: Contact) -> None:
+        """Nobody answered before. Who came by itself leads on to others at once; a seed's answer does so anyway."""
+        if self._begun and contact.key not in self._seeds:
+            self.search(now)
 
     def look_around(self, now: Now) -> None:
         """Every few minutes: our own place and a random one."""

@@ -242,7 +242,11 @@ class DhtMachine:
         if isinstance(answer, wire.Pong) and seen is not None:
             self._clock.heard(now, peer, answer.wall)
             self._reach.pong(now, peer, seen)
+        alone = not self._peers.table.good
         self._peers.proven(now, peer, answer.client)
+        if alone and self._peers.table.good:
+            self._publisher.hurry()
+            self._joining.met(now, peer)
         call.asker.answered(now, call, answer)
 
     def _compare(self, now: Now, node: bytes, message: wire.Directory) -> None:

@@ -103,6 +103,7 @@ class Publisher:
         self._seqs = {name.decode(): int.from_bytes(seq) for name, seq in rows(SPACE)}
         self._agents: dict[str, Agent] = {}
         self._jobs: deque[Job] = deque()
+        self._waiting: dict[Job, None] = {}  # for their next try
         self._running = 0
 
     @property
@@ -157,6 +158,11 @@ class Publisher:
             job = self._jobs.popleft()
             if not job.stale:
                 self._run(now, job)
+
+    def hurry(self) -> None:
+        """Somebody is there again: what waits for its next try is due with the next pump."""
+        self._jobs += [replace(job, tries=1) for job in self._waiting]
+        self._waiting.clear()
 
     @property
     def _may_put(self) -> bool:
@@ -360,11 +366,14 @@ class Publisher:
         first_s, most_s = limits.PUBLISH_RETRY_S
         wait_s = min(most_s, first_s * 2**job.tries) * self._rng.uniform(0.8, 1.2)
         again = replace(job, tries=job.tries + 1)
+        self._waiting[again] = None
         self._means.agenda.at(now.boot + wait_s, partial(self._again, again))
 
     def _again(self, job: Job, now: Now) -> None:
-        self._jobs.append(job)
-        self.pump(now)
+        if job in self._waiting:
+            del self._waiting[job]
+            self._jobs.append(job)
+            self.pump(now)
 
 
 def _frames_of(agent: Agent) -> list[Item]:

@@ -374,8 +374,9 @@ def _multiaddr(endpoint: Endpoint) -> Multiaddr:
 
 
 def _own_hosts(wildcard: str) -> list[str]:
-    """This machine's addresses of the wildcard's family, loopback last; link-local ones mean nothing to others."""
+    """This machine's addresses of the wildcard's family. Link-local ones mean nothing to others, nor do loopback ones,
+    which are told by a machine that has no other."""
     family = socket.AF_INET6 if ":" in wildcard else socket.AF_INET
     found = [entry.address for nic in psutil.net_if_addrs().values() for entry in nic if entry.family == family]
     addresses = [ipaddress.ip_address(text) for text in found if "%" not in text]
-    return [str(address) for address in sorted(addresses, key=lambda address: address.is_loopback)]
+    return [str(address) for address in addresses if not address.is_loopback] or [str(one) for one in addresses]

@@ -116,11 +116,16 @@ class Access:
 
     @property
     def _alone(self) -> str:
-        """What a node is told that knows nobody to ask; empty if it does."""
-        if self._machine.contacts or self.seeds.known or self._remembered():
-            return ""
+        """What a node is told that found nobody; empty if it did, or if it remembers whom to ask."""
         mesh = self._config.mesh
-        return f"no seed is known, so this node waits for others. To join those of mesh {mesh!r}: {HOW_TO_GET_ONE}"
+        if self._machine.contacts or self._remembered():
+            return ""
+        if self.seeds.nodes:
+            return f"no seed has answered yet: {why_silent(mesh)}?"
+        if self.seeds.are_us:
+            return ""
+        where = "looks in the local network and waits" if lan.is_wanted(self._config) else "waits"
+        return f"no seed is known, so this node {where} for others. To join those of mesh {mesh!r}: {HOW_TO_GET_ONE}"
 
     @property
     def counters(self) -> Counter[str]:
@@ -180,6 +185,14 @@ class Access:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def why_silent(mesh: str) -> str:
+    """What may be wrong with seeds of which none answers: a question without its mark."""
+    return (
+        f"is a seed up, its UDP port open, its mesh {mesh!r} too (nodes of another do not answer), "
+        "and its line still what its own `id` prints"
+    )
 
 
 def list_file(config: Config) -> Path:

@@ -3,7 +3,7 @@
 import shutil
 from typing import Any
 
-from ioa_p2p.node.access import HOW_TO_GET_ONE
+from ioa_p2p.node.access import HOW_TO_GET_ONE, Access, why_silent
 from ioa_p2p.node.node import Node
 from ioa_p2p.wire.ids import node_short
 
@@ -15,7 +15,7 @@ def run(node: Node) -> list[dict[str, Any]]:
     free = shutil.disk_usage(node.config.home.data_folder).free
     ready = node.ready.is_set()
     contacts = len(node.dht.contacts)
-    seeds, heard = len(node.access.seeds.known), len(node.dht.seeds_heard)
+    joined = "still joining" if not ready else "joined" if contacts else "alone: nobody found yet"
     refusal = f"{node.health}" if node.health else "writes are durable"
     tried = contacts > 1  # it takes a node that we did not write to first
     relays = ", ".join(node_short(relay) for relay in node.relays.serving)
@@ -23,9 +23,9 @@ def run(node: Node) -> list[dict[str, Any]]:
     reach = "strangers reach us" if node.reachable else unreached if tried or relays else "nobody to tell yet"
     alarm, hint = next(reversed(node.alarms.faults), ("", ""))
     return [
-        _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
+        _check("ready", ready, joined, "wait a little; then see `ioa-p2p peers`"),
         _check("peers", True, f"{contacts} DHT contacts, {len(node.links.peers)} links", ""),
-        _seeds(seeds, heard, contacts),
+        _seeds(node.access, node.config.mesh, contacts),
         *(_check("source", False, problem, "the other sources go on") for problem in node.access.problems),
         _check("reachable", node.reachable or bool(relays) or not tried, reach,
                "open the UDP and TCP port in the firewall, or have a neighbour that relays; see docs/nat.md"),
@@ -36,14 +36,15 @@ def run(node: Node) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _seeds(known: int, heard: int, contacts: int) -> dict[str, Any]:
+def _seeds(access: Access, mesh: str, contacts: int) -> dict[str, Any]:
     """To be the first is no fault; to have seeds of which none answers, and nobody else, is one."""
-    if not known and not contacts:
-        return _check("seeds", True, f"none known: the first node of its mesh waits for others ({HOW_TO_GET_ONE})", "")
-    hint = (
-        "is a seed up, its UDP port open, and its line still what `ioa-p2p id` prints there? See `ioa-p2p seeds list`"
-    )
-    return _check("seeds", heard > 0 or contacts > 0, f"{heard} of {known} answer", hint)
+    known, heard = len(access.seeds.nodes), len(access.seeds.answering)
+    if not known and access.seeds.are_us:
+        return _check("seeds", True, "this node is one, and knows no other", "")
+    if not known:
+        first = f": the first node of its mesh waits for others ({HOW_TO_GET_ONE})"
+        return _check("seeds", True, f"none known{', and none needed' if contacts else first}", "")
+    return _check("seeds", heard > 0 or contacts > 0, f"{heard} of {known} answer", f"{why_silent(mesh)}?")
 
 
 def _check(name: str, ok: bool, detail: str, hint: str) -> dict[str, Any]:

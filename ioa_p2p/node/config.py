@@ -130,6 +130,7 @@ def load(home: Home, flags: Mapping[str, str], environment: Mapping[str, str]) -
     """The configuration of the node in `home`. Raises UsageError naming the key, where it stands, and the way out."""
     _refuse_unknown(environment_keys(environment), "the environment", [s.variable for s in SETTINGS])
     _refuse_unknown(flags, "--set", [s.key for s in SETTINGS])
+    home.need()
     table = read_file(home.config)
     agents = read_agents(table.pop("agents", {}), str(home.config))
     written = dict(_flatten(table))
@@ -161,12 +162,10 @@ def check_flags(flags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """A TOML file as a table. Raises UsageError('not-initialised' | 'bad-config')."""
+    """A TOML file as a table. Raises UsageError('bad-config')."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         check_nesting(table)
-    except FileNotFoundError:
-        raise UsageError("not-initialised", f"no such file: {path}", "set the node up first: `ioa-p2p init`") from None
     except (OSError, ValueError, RecursionError) as fault:
         raise UsageError("bad-config", f"{path}: {fault}", "correct the file; it is TOML") from None
     return table
@@ -185,7 +184,11 @@ def parse_seed(text: str) -> Seed:
     host, _, port = place.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (_is_host(host) and port.isdecimal() and 0 < int(port) < 65_536):
-        raise UsageError("bad-seed", f"not a seed: {text[:120]!r}", "a seed is key@host:port; see `ioa-p2p id`")
+        raise UsageError(
+            "bad-seed",
+            f"not a seed: {text[:120]!r}",
+            "a seed is key@host:port, as its `id` prints it",
+        )
     return Seed(ids.node_from_text(key), host, int(port))
 
 
@@ -240,8 +243,9 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def _refuse_unknown(keys: Mapping[str, Any] | Sequence[str], where: str, known: list[str]) -> None:
     for key in keys:
         if key not in known:
-            nearest = difflib.get_close_matches(key, known, 1, cutoff=0.0)[0]
-            raise UsageError("unknown-setting", f"{where}: unknown key {key[:80]!r}", f"did you mean {nearest!r}?")
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "every key stands in the config.toml that `init` writes"
+            raise UsageError("unknown-setting", f"{where}: unknown key {key[:80]!r}", hint)
 
 
 # -- kinds of values

@@ -66,8 +66,8 @@ class Goals:
             self._give_up(story, "planner-failed", f"the planner failed: {type(fault).__name__}: {fault}")
             return
         if not wants.roles:
-            lacking = f" Missing: {', '.join(wants.missing)}." if wants.missing else ""
-            self._give_up(story, "nobody-found", f"Nobody was found whose skills lead to this goal.{lacking}")
+            answer = f"Nobody was found whose skills lead to this goal.{''.join(map(_lacking, wants.missing))}"
+            self._give_up(story, "nobody-found", answer)
             return
         if story.result is not None:  # cancelled meanwhile
             return
@@ -94,6 +94,11 @@ class Goals:
     def _give_up(self, story: Story, code: str, answer: str) -> None:
         result = telling.failed_launch(LaunchFailed(story.team, code), time.time() - story.started)
         story.end({**result, "answer": answer})
+
+
+def _lacking(type_name: str) -> str:
+    """A goal cannot bring inputs along: somebody has to make them."""
+    return f" An agent that fits needs an input of type {type_name}, which nobody who was found makes."
 
 
 class _Told:

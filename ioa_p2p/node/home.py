@@ -79,6 +79,11 @@ class Home:
     def exists(self) -> bool:
         return self.config.exists()
 
+    def need(self) -> None:
+        """Raises UsageError('not-initialised') if there is no such node."""
+        if not self.exists:
+            raise UsageError("not-initialised", f"no such node: {self.name!r}", "set it up: `ioa-p2p init`")
+
     def make_folders(self) -> None:
         """Make what is missing; close all to others (0700). Raises StorageError('no-folder')."""
         try:
@@ -104,10 +109,11 @@ class Home:
         return seed
 
     def read_key(self) -> bytes:
-        """The key's 32 B seed. Raises UsageError('key-missing' | 'key-open' | 'key-damaged')."""
+        """The key's 32 B seed. Raises UsageError('not-initialised' | 'key-missing' | 'key-open' | 'key-damaged')."""
         try:
             mode, text = self.key.stat().st_mode, self.key.read_bytes().strip()
         except (FileNotFoundError, NotADirectoryError):
+            self.need()
             hint = "restore it from a backup, or become a new node with `ioa-p2p init --new-key`"
             raise UsageError("key-missing", f"the node's key is gone: {self.key}", hint) from None
         except OSError as fault:
@@ -162,7 +168,7 @@ class Home:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             message = f"node {self.name!r} already runs as process {_pid_in(handle) or '?'} ({self.data_folder})"
-            hint = f"stop it with `ioa-p2p down --name {self.name}`, or run another with --name"
+            hint = "stop it with `ioa-p2p down`, or run another with --name"
             raise StorageError("locked", message, hint) from None
 
 

@@ -64,7 +64,9 @@ def open_list(frame: bytes, network: bytes) -> SeedList:
     try:
         return envelope.open_frame(frames.parse(frame), network, Kind.SEEDS, SeedList)
     except PeerError as fault:
-        why = "it was changed, or is of another mesh" if fault.code == "bad-signature" else str(fault)
+        why = "it was changed after it was signed, or is of another mesh"
+        if fault.code != "bad-signature":
+            why = f"it was changed after it was signed, or is no seed list ({fault})"
         raise UsageError("bad-list", f"no good seed list: {why}", HINT_NEW) from None
 
 

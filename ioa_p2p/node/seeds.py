@@ -90,11 +90,22 @@ class Seeds:
         self._tasks: list[asyncio.Task[None]] = []
         self._joined: tuple[Contact, ...] | None = None
         self._names = defaultdict[str, Names](Names)  # by source: slow names of one hold up no other
+        self.are_us = False
+        """A source names this node: it is a seed itself."""
 
     @property
     def known(self) -> list[Known]:
         """All seeds, by source."""
         return [known for source in self._sources for known in self._found.get(source.name, ())]
+
+    @property
+    def nodes(self) -> frozenset[bytes]:
+        """The seeds by key: one that several sources name, or at several places, is one."""
+        return frozenset(known.seed.node for known in self.known)
+
+    @property
+    def answering(self) -> frozenset[bytes]:
+        return self.nodes & self._heard()
 
     @property
     def problems(self) -> list[str]:
@@ -108,6 +119,7 @@ class Seeds:
         self._stop()
         self._sources = tuple(sources)
         names = {source.name for source in sources}
+        self.are_us = False
         self._found = {name: found for name, found in self._found.items() if name in names}
         self._news = {name: asyncio.Event() for name in names}
         self._tasks = [asyncio.create_task(self._keep(source)) for source in sources]
@@ -145,7 +157,9 @@ class Seeds:
     async def _look(self, source: Source) -> None:
         before = {known.seed: known.contacts for known in self._found.get(source.name, ())}
         names = self._names[source.name]
-        seeds = [seed for seed in dict.fromkeys(await source.look()) if seed.node != self._own]
+        named = dict.fromkeys(await source.look())
+        seeds = [seed for seed in named if seed.node != self._own]
+        self.are_us |= len(seeds) < len(named)
         resolved = await asyncio.gather(*(resolve(seed, names) for seed in seeds))
         self._found[source.name] = tuple(
             Known(seed, source.name, contacts or before.get(seed, ()))  # an old address is better than none

@@ -95,7 +95,9 @@ async def find(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
             await search.look_here()
             await node.joined()
             await search.run()
-    await telling.end()
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(end_s):
+            await telling.end()
     answer = await node.rank(search, end_s - time_s())
     ranked = answer.placed[:limit]
     return {

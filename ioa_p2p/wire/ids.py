@@ -79,6 +79,6 @@ def node_from_text(text: str) -> NodeId:
         raise UsageError(
             "bad-node-id",
             f"not a node id: {text[:60]!r}",
-            "a node id has 52 letters and digits; see `ioa-p2p id`",
+            "a node id has 52 letters and digits, as that node's `id` command prints it",
         )
     return node

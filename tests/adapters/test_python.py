@@ -262,11 +262,15 @@ async def test_an_import_that_hangs_is_given_up(make: Make) -> None:
 
 
 async def test_a_missing_file_or_function_is_named(tmp_path: Path) -> None:
-    for target in ("missing.py", "json:no_such_function", "no.such.module"):
+    for target, code in (
+        ("missing.py", "no-such-file"),
+        ("json:no_such_function", "import-failed"),
+        ("no.such.module", "import-failed"),
+    ):
         adapter = PythonAdapter("author", {"target": target, "folder": str(tmp_path)})
         with pytest.raises(AdapterError) as caught:
             await adapter.describe()
-        assert caught.value.code == "import-failed"
+        assert caught.value.code == code
         await adapter.aclose()
 
 

@@ -129,7 +129,7 @@ async def test_agents_that_cannot_come_up_are_named_and_the_others_run(install: 
         "explodes": "broken-adapter",
         "lies": "broken-adapter",
         "typo": "unknown-adapter",
-        "no-file": "import-failed",
+        "no-file": "no-such-file",
         "no-command": "bad-option",
     }
     assert "explodes" in str(agents.failures["explodes"])

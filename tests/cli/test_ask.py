@@ -55,7 +55,7 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
     assert answer.out == "All is well.\nfile     /tmp/report.md\ncredit   meter@bbbbbbbb: device.measure x2\n"
     assert [line[10:] for line in answer.err.splitlines()] == [
         "team      12121212: How are my devices?",
-        "found     meter@bbbbbbbb can device.measure",
+        "found     1 agent",
         "bid       meter@bbbbbbbb is willing, load 0.25",
         "bid       meter@aaaaaaaa declines, load 1.00",
         "roster    1 members: meter@bbbbbbbb",
@@ -70,6 +70,16 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
         "ended     concluded",
     ]
     assert node.asked == [("ask", {"goal": "How are my devices?", "timeout_s": 30.0, "detach": False})]
+
+
+def test_a_crowd_of_found_agents_is_one_line(cli: Cli, node: FakeNode) -> None:
+    crowd = [{"kind": "found", "agent": f"a{number}", "node": OTHER, "skills": ["x"]} for number in range(21)]
+    node.answers("ask", RESULT, *crowd, *STORY[2:4])
+    told = [line[10:] for line in cli("ask", "goal").err.splitlines()]
+    assert told[0] == "found     21 agents"
+    assert told[1].startswith("bid ")
+    node.answers("ask", RESULT, *crowd)
+    assert [line[10:] for line in cli("ask", "goal").err.splitlines()] == ["found     21 agents"]
 
 
 def test_scripts_get_every_event_and_then_the_result(cli: Cli, node: FakeNode) -> None:

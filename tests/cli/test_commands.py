@@ -170,7 +170,7 @@ def test_down_without_a_running_node_is_done_already(cli: Cli) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["nonsense", "status --nonsense", "task", "team show", "find --limit x", "up --wait nan", "wire show"],
+    ["nonsense", "status --nonsense", "task", "team show x y", "find --limit x", "up --wait nan", "wire show"],
 )
 def test_wrong_usage_is_told_with_a_hint_where_to_look(cli: Cli, command: str) -> None:
     answer = cli(*command.split())
@@ -193,6 +193,35 @@ def test_up_names_the_misspelt_key(cli: Cli, home: Home) -> None:
     assert (answer.code, answer.last["hint"]) == (2, "did you mean 'dht.port'?")
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        ("up --detach", "`ioa-p2p init --name nope`"),
+        ("id", "`ioa-p2p init --name nope`"),
+        ("status", "`ioa-p2p up --detach --name nope`"),
+        ("doctor", "`ioa-p2p init --name nope`"),
+        ("team list", "`ioa-p2p init --name nope`"),
+    ],
+)
+def test_a_hint_speaks_of_the_node_that_was_named(cli: Cli, command: str, hint: str) -> None:
+    told = cli(*command.split(), "--name", "nope")
+    assert hint in told.out + told.err
+
+
+def test_a_hint_repeats_the_folder_that_was_given(cli: Cli, tmp_path: Path) -> None:
+    folder = str(tmp_path / "my nodes")
+    hint = cli("status", "--home", folder, "--name", "s1", "--json").last["hint"]
+    assert f"`ioa-p2p up --detach --name s1 --home '{folder}'`" in hint
+
+
+def test_a_lost_key_is_made_anew_for_the_node_that_was_named(cli: Cli, tmp_path: Path) -> None:
+    cli("init", "--name", "s1")
+    (tmp_path / "s1" / "node.key").unlink()
+    for command in ("doctor", "id", "up", "init"):
+        told = cli(command, "--name", "s1")
+        assert "`ioa-p2p init --new-key --name s1`" in told.out + told.err, command
+
+
 # -- with a node
 
 
@@ -206,8 +235,41 @@ def test_status_shows_every_field(cli: Cli, node: FakeNode) -> None:
         "addresses": ["x", "y"],
     }
     spoken = cli("status").out
-    assert "counters.signatures_checked  9" in spoken
+    assert "counters   signatures_checked 9\n" in spoken
     assert "x, y" in spoken
+
+
+def test_status_is_told_in_plain_words_without_empty_rows(cli: Cli, node: FakeNode) -> None:
+    node.answers("status", {"ready": True, "reachable": False, "clock_offset_s": None, "alarms": [], "degraded": "",
+                            "peers": 0, "counters": {"seen": 0, "udp.sent": 4, "udp.lost": 2}})  # fmt: skip
+    lines = [line.split(maxsplit=1) for line in cli("status").out.splitlines()]
+    assert lines == [["ready", "yes"], ["reachable", "no"], ["peers", "0"], ["counters", "udp.sent 4, udp.lost 2"]]
+
+
+@pytest.mark.parametrize(
+    ("command", "verb", "answer"),
+    [
+        ("peers", "peers", {"peers": []}),
+        ("team list", "teams", {"teams": []}),
+        ("task list", "tasks", {"tasks": []}),
+        ("seeds list", "seeds", {"seeds": [], "notes": []}),
+    ],
+)
+def test_an_empty_table_says_none(cli: Cli, node: FakeNode, command: str, verb: str, answer: dict[str, Any]) -> None:
+    node.answers(verb, answer)
+    assert cli(*command.split()).out == "none\n"
+
+
+def test_a_team_that_ended_is_listed_by_its_outcome(cli: Cli, node: FakeNode) -> None:
+    team = {"team": TEAM, "goal": "g", "phase": "", "outcome": "failed", "term": 0, "tasks_open": 0}
+    node.answers("teams", {"teams": [team]})
+    assert f"{TEAM}  failed" in cli("team", "list").out
+
+
+def test_the_newest_team_is_shown_unless_one_is_named(cli: Cli, node: FakeNode) -> None:
+    node.answers("team", {"team": TEAM})
+    assert TEAM in cli("team", "show").out
+    assert node.asked == [("team", {})]
 
 
 def test_id_asks_the_running_node_for_its_seed_line(cli: Cli, node: FakeNode) -> None:
@@ -305,63 +367,7 @@ def test_logs_say_when_there_is_none(cli: Cli) -> None:
     assert cli("logs", "--json").last["code"] == "no-log"
 
 
-# -- doctor
-
-
-def doctor(cli: Cli) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for check in cli("doctor", "--json").last["checks"]:
-        found.setdefault(check["name"], []).append(check)
-    return found
-
-
-def test_doctor_of_a_fresh_node_only_misses_the_running_node(cli: Cli) -> None:
-    cli("init")
-    answer = cli("doctor")
-    assert answer.code == 1
-    wrong = [name for name, checks in doctor(cli).items() if not all(check["ok"] for check in checks)]
-    assert wrong == ["node"]
-    assert "-> start it" in answer.out
-
-
-def test_doctor_takes_in_what_the_running_node_finds(cli: Cli, node: FakeNode) -> None:
-    cli("init")
-    node.answers("doctor", {"checks": [{"name": "seeds", "ok": True, "detail": "2 of 2 answer", "hint": ""}]})
-    answer = cli("doctor", "--json")
-    assert answer.code == 0
-    assert answer.last["healthy"] is True
-    assert doctor(cli)["seeds"][0]["detail"] == "2 of 2 answer"
-
-
-def test_doctor_tells_once_what_command_and_node_both_look_at(cli: Cli, node: FakeNode) -> None:
-    cli("init")
-    node.answers("doctor", {"checks": [{"name": "disk", "ok": True, "detail": "9 MiB free", "hint": ""}]})
-    assert len(doctor(cli)["disk"]) == 1
-    node.answers("doctor", {"checks": [{"name": "disk", "ok": False, "detail": "full", "hint": "make room"}]})
-    assert [check["ok"] for check in doctor(cli)["disk"]] == [True, False]
-
-
-def test_doctor_names_every_fault_with_its_cure(cli: Cli, home: Home) -> None:
-    import socket
-
-    cli("init")
-    home.key.chmod(0o644)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        text = (
-            f'seeds = ["{NODE}@no-such-host.invalid:7"]\n[dht]\nport = {port}\n[agents.a]\nadapter = "crystal-ball"\n'
-        )
-        home.config.write_text(text)
-        checks = doctor(cli)
-    assert checks["key"][0]["hint"].startswith("chmod 600")
-    assert not checks["seed"][0]["ok"]
-    assert not checks["agent"][0]["ok"]
-    assert not checks["port"][0]["ok"]
-    assert "dht.port" in checks["port"][0]["hint"]
-    assert checks["port"][1]["ok"]
-    home.config.write_text("mesh = 5")
-    assert doctor(cli)["config"][0]["ok"] is False
+# -- all, and waiting
 
 
 def test_every_command_takes_json_and_prints_only_json(cli: Cli) -> None:
@@ -383,4 +389,6 @@ def test_waiting_for_a_node_that_is_never_ready_ends(cli: Cli, node: FakeNode) -
 
 
 def test_waiting_for_a_node_that_never_comes_ends(cli: Cli) -> None:
-    assert cli("status", "--wait", "0.01").code == 3
+    answer = cli("status", "--wait", "0.01")
+    assert answer.code == 3
+    assert "no node 'default' runs here yet; waiting up to 0.01 s" in answer.err

@@ -73,6 +73,23 @@ def test_the_list_of_another_mesh_is_refused(cli: Cli, file: Path, steward: str)
     assert "another mesh" in answer.last["message"]
 
 
+def test_a_list_that_was_changed_is_refused_in_plain_words(cli: Cli, file: Path, steward: str) -> None:
+    sign(cli, file, SEEDS[0])
+    text = file.read_text().strip()
+    for changed in (text[:-2] + ("00" if text[-2:] != "00" else "01"), text[: len(text) // 4 * 2], "00" + text[2:]):
+        file.write_text(changed)
+        answer = cli("seeds", "check", str(file), "--json")
+        assert answer.last["code"] == "bad-list"
+        assert "changed after it was signed" in answer.last["message"]
+
+
+def test_a_signed_list_tells_how_many_seeds_it_holds(cli: Cli, file: Path, steward: str) -> None:
+    sign(cli, file, SEEDS[0])
+    told = cli("seeds", "sign", "--name", "steward", "--out", str(file), SEEDS[0]).out
+    assert told == f"{file} holds list number 2: 1 seed\n"
+    assert "list number 2: 1 seed" in cli("seeds", "add", str(file)).out
+
+
 @pytest.mark.parametrize("arguments", [[], ["nobody"], [SEEDS[0], "--days", "401"]])
 def test_what_is_no_seed_is_not_signed(cli: Cli, file: Path, steward: str, arguments: list[str]) -> None:
     answer = cli("seeds", "sign", "--name", "steward", "--out", str(file), *arguments)
@@ -119,6 +136,17 @@ def test_init_for_a_public_mesh_listens_everywhere_at_the_pace_of_the_internet(c
     assert (config.mesh, config.dht_host, config.link_host, config.profile) == ("garden", "0.0.0.0", "0.0.0.0", "wan")
     assert config.seed_dns == ("seeds.example.org",)
     assert "this machine alone" not in answer.err
+
+
+def test_init_says_that_it_looks_in_the_local_network(cli: Cli) -> None:
+    assert "looks in the local network and waits for others" in cli("init", "--host", "192.168.1.12").err
+    assert "this node waits for others" in cli("init", "--name", "alone").err
+
+
+def test_init_for_a_public_mesh_tells_how_to_be_a_seed(cli: Cli) -> None:
+    told = cli("init", "--name", "s1", "--public").err
+    assert "`ioa-p2p up --name s1`, or to be a seed that others join by: `ioa-p2p up --seed --name s1`" in told
+    assert "--seed" not in cli("init", "--name", "s2").err
 
 
 def test_init_says_when_a_node_is_for_this_machine_alone(cli: Cli) -> None:

@@ -116,15 +116,15 @@ async def test_it_finds_an_agent_in_a_mesh_of_nodes_and_its_signature_holds(clie
         assert sorted(one["agent"] for one in found) == ["greeter-fourth", "greeter-second", "greeter-third"]
 
 
-async def test_in_another_mesh_it_hears_nothing(client: Path, tmp_path: Path) -> None:
+async def test_in_another_mesh_it_says_that_the_seed_did_not_answer(client: Path, tmp_path: Path) -> None:
     async with UdpMesh(tmp_path) as mesh:
         mesh.make("first")
         first = await mesh.start("first")
-        assert await run(client, "lookup.mjs", "--mesh", "other", str(first.seed), "word:hello") == (
-            1,
-            [],
-            "0 agents under word:hello\n",
-        )
+        code, found, told = await run(client, "lookup.mjs", "--mesh", "other", str(first.seed), "word:hello")
+        assert (code, found) == (1, [])
+        assert "the seed did not answer: is it up, and of mesh other?" in told
+        silent = await run(client, "lookup.mjs", "--mesh", MESH, str(first.seed), "word:hello")
+        assert silent == (1, [], "0 agents under word:hello\n")
 
 
 # -- against a liar

@@ -5,9 +5,11 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -331,6 +333,22 @@ async def test_a_machine_that_moved_is_told_at_its_new_address(monkeypatch: pyte
     await links.open(Inbox())
     monkeypatch.setattr(libp2p_host, "_own_hosts", lambda _: ["10.0.0.7", "127.0.0.1"])
     assert [address.split("/")[2] for address in links.addresses] == ["10.0.0.7", "127.0.0.1"]
+    await links.aclose()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [(["127.0.0.1", "192.0.2.7"], ["192.0.2.7"]), (["127.0.0.1"], ["127.0.0.1"])],
+    ids=["beside another address", "with no other address"],
+)
+async def test_a_loopback_address_is_told_only_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch, hosts: list[str], told: list[str]
+) -> None:
+    nics = {f"nic{at}": [SimpleNamespace(family=socket.AF_INET, address=host)] for at, host in enumerate(hosts)}
+    monkeypatch.setattr(libp2p_host.psutil, "net_if_addrs", lambda: nics)
+    links = Libp2pLinks(seed_of(1), Hello(VERSION, network_id(MESH), 1), random.Random(1), host="0.0.0.0")
+    await links.open(Inbox())
+    assert [address.split("/")[2] for address in links.addresses] == told
     await links.aclose()
 
 

@@ -129,6 +129,30 @@ async def test_every_first_contact_is_told_with_its_source_and_whether_it_answer
     assert told["seeds"][0]["addresses"] == [f"{host.seed.host}:{host.seed.port}"]
 
 
+async def detail(node: Node, name: str) -> str:
+    told, _ = await say(node, "doctor")
+    return next(check["detail"] for check in told["checks"] if check["name"] == name)
+
+
+async def test_a_seed_known_at_two_places_counts_once(mesh: Mesh) -> None:
+    host, guest = await pair(mesh)
+    again = Seed(host.key.node, "localhost", 4_001)
+    guest.reload(replace(guest.config, seeds=(*guest.config.seeds, again)))
+    await until(lambda: len(guest.access.seeds.known) == 2 and bool(guest.access.seeds.answering))
+    status, _ = await say(guest, "status")
+    assert (status["seeds"], status["seeds_answering"]) == (1, 1)
+    assert await detail(guest, "seeds") == "1 of 1 answer"
+
+
+async def test_a_seed_itself_is_not_told_that_none_of_none_answers(mesh: Mesh) -> None:
+    host, _ = await pair(mesh)
+    await until(lambda: bool(host.dht.contacts))
+    assert await detail(host, "seeds") == "none known, and none needed"
+    host.reload(replace(host.config, seeds=(Seed(host.key.node, "127.0.0.1", 4_001),)))
+    await until(lambda: host.access.seeds.are_us)
+    assert await detail(host, "seeds") == "this node is one, and knows no other"
+
+
 async def test_a_source_that_fails_is_named_in_notes_and_by_the_doctor(mesh: Mesh, tmp_path: Path) -> None:
     host, _ = await pair(mesh)
     (tmp_path / "seeds.list").write_text("no list")

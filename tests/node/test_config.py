@@ -50,6 +50,13 @@ def test_a_misspelt_key_in_the_file_is_refused_with_the_nearest_known_one(home: 
     assert fault.value.hint == "did you mean 'dht.port'?"
 
 
+def test_a_key_that_resembles_none_is_told_where_all_stand(home: Home) -> None:
+    with pytest.raises(UsageError) as fault:
+        load(written(home, ""), {"nonsense": "1"}, {})
+    assert "config.toml" in fault.value.hint
+    assert "did you mean" not in fault.value.hint
+
+
 def test_a_misspelt_variable_or_flag_is_refused_the_same_way(home: Home) -> None:
     written(home, "")
     with pytest.raises(UsageError, match="IOA_P2P_MESHH") as fault:

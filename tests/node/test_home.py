@@ -46,7 +46,14 @@ def test_a_key_is_never_written_over(home: Home) -> None:
     assert home.read_key() == seed
 
 
+def test_a_node_that_was_never_set_up_has_no_lost_key(home: Home) -> None:
+    with pytest.raises(UsageError, match="no such node") as fault:
+        home.read_key()
+    assert fault.value.code == "not-initialised"
+
+
 def test_a_lost_key_is_not_made_anew(home: Home) -> None:
+    home.config.touch()
     with pytest.raises(UsageError) as fault:
         home.read_key()
     assert fault.value.code == "key-missing"
@@ -88,7 +95,7 @@ def test_the_lock_is_refused_with_a_way_out(home: Home) -> None:
     with home.lock(), pytest.raises(StorageError) as fault, home.lock():
         pass
     assert fault.value.code == "locked"
-    assert "ioa-p2p down --name kitchen" in fault.value.hint
+    assert "`ioa-p2p down`" in fault.value.hint
 
 
 def test_a_crash_leaves_no_lock_behind(home: Home) -> None:

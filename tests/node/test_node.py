@@ -111,6 +111,10 @@ async def test_a_goal_nobody_can_meet_ends_with_a_reason(mesh: Mesh) -> None:
     result, _ = await say(mesh.nodes["asker"], "ask", goal="solder the zinc gutter", timeout_s=30)
     assert (result["outcome"], result["why"]) == ("failed", "nobody-found")
     assert "Nobody was found" in result["answer"]
+    told, _ = await say(mesh.nodes["asker"], "teams")
+    assert [(team["phase"], team["outcome"]) for team in told["teams"]] == [("", "failed")]
+    status, _ = await say(mesh.nodes["asker"], "status")
+    assert status["teams_open"] == 0
 
 
 async def test_find_tells_who_can_do_it_and_how_fresh_the_word_is(mesh: Mesh) -> None:
@@ -200,6 +204,7 @@ async def test_a_node_alone_without_seeds_is_healthy_and_is_told_how_to_join_oth
     assert ["ioa-p2p id" in check["detail"] for check in told["checks"] if check["name"] == "seeds"] == [True]
     status, _ = await say(mesh.nodes["alone"], "status")
     assert ["no seed is known" in note for note in status["notes"]] == [True]
+    assert [check["detail"] for check in told["checks"] if check["name"] == "ready"] == ["alone: nobody found yet"]
 
 
 async def test_a_node_whose_seeds_are_silent_is_told_so_once_and_nothing_of_firewalls(mesh: Mesh) -> None:
@@ -212,7 +217,9 @@ async def test_a_node_whose_seeds_are_silent_is_told_so_once_and_nothing_of_fire
     told, _ = await say(node, "doctor")
     wrong = {check["name"]: check["hint"] for check in told["checks"] if not check["ok"]}
     assert set(wrong) - {"ready"} == {"seeds"}
-    assert "seeds list" in wrong["seeds"]
+    assert "its mesh 'test' too" in wrong["seeds"]
+    status, _ = await say(node, "status")
+    assert ["no seed has answered yet" in note and "its mesh 'test' too" in note for note in status["notes"]] == [True]
 
 
 def test_a_node_that_listens_everywhere_names_an_address_that_others_can_dial() -> None:

@@ -88,6 +88,11 @@ async def test_ourselves_are_no_seed_and_a_seed_named_twice_is_one(rig: Rig) -> 
     rig.seeds.follow([Told("config", seed(0), seed(1), seed(1)), Told("list", seed(1))])
     await rig.until(lambda: rig.seeds.answers is not None and len(rig.seeds.known) == 2)
     assert rig.joins == [(Contact(*seed(1)),)]
+    assert rig.seeds.nodes == {node(1)}
+    assert rig.seeds.are_us
+    assert not rig.seeds.answering
+    rig.heard = {node(1), node(9)}
+    assert rig.seeds.answering == {node(1)}
 
 
 async def test_that_nobody_is_known_is_told_once_all_sources_were_asked(rig: Rig) -> None:
