@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ def seed_text(line: str, config: "Config") -> str:
         [
             f"seed   {line}",
             f"DNS    {txt_line(domain, seed)}",
-            f"check  on another machine: ioa-p2p init {probe} --public --mesh {config.mesh!r} --seed {line}",
+            f"check  on another machine: ioa-p2p init {probe} --public --mesh {shlex.quote(config.mesh)} --seed {line}",
             f"       ioa-p2p up {probe} --detach && ioa-p2p seeds list {probe}",
             *([f"       dig +short TXT {domain}"] if config.seed_dns else []),
             *_warnings(seed.host),

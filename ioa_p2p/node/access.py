@@ -162,11 +162,13 @@ class Access:
 
     def _neighbours_changed(self) -> None:
         """Link to the first few that are near, and try them as seeds."""
-        near = {one.node: one for one in self._lan.neighbours} if self._lan is not None else {}
+        near: dict[bytes, list[str]] = {}
+        for one in self._lan.neighbours if self._lan is not None else ():  # two may claim one key: both are tried
+            near.setdefault(one.node, []).extend(link_address(host, one.link_port) for host in one.hosts)
         for node in self._near - near.keys():
             self._neighbourhood.drop(node, "lan")
-        for node, one in near.items():
-            self._neighbourhood.want(node, [link_address(host, one.link_port) for host in one.hosts], "lan")
+        for node, addresses in near.items():
+            self._neighbourhood.want(node, addresses, "lan")
         self._near = frozenset(near)
         self.seeds.wake("lan")
 

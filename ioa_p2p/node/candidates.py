@@ -21,6 +21,7 @@ Agent = tuple[bytes, str]
 WORDS_WEIGHT = 0.01  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
 NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
 UNSKETCHED = 0.2  # cosine of an agent found under words alone: as near as most that a cell gives
+NAME_WORDS_WEIGHT = 0.75  # what a word of the name counts more, where no model reads the name; tuned likewise
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
 
@@ -84,7 +85,9 @@ class Candidates:
 
     def _score(self, candidate: Candidate) -> float:
         filters = len(candidate.keys & self._filters)
-        telling = sum(lexicon().weight(root(word)) for word in self._words_of(candidate))
+        telling = _idf(self._words_of(candidate))
+        if not self._numbers:
+            telling += NAME_WORDS_WEIGHT * _idf(self._asked.intersection(words(candidate.name)))
         near = candidate.near if candidate.near is not None else UNSKETCHED
         return near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
 
@@ -92,3 +95,7 @@ class Candidates:
         """The query's words that it is found under or named by."""
         under = {key.removeprefix("word:") for key in candidate.keys if key.startswith("word:")}
         return {word for word in [*under, *words(candidate.name)] if word in self._asked}
+
+
+def _idf(some: Iterable[str]) -> float:
+    return sum(lexicon().weight(root(word)) for word in some)

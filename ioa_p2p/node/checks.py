@@ -21,6 +21,7 @@ def run(node: Node) -> list[dict[str, Any]]:
     relays = ", ".join(node_short(relay) for relay in node.relays.serving)
     unreached = f"strangers reach us through {relays}" if relays else "strangers do not reach us"
     reach = "strangers reach us" if node.reachable else unreached if tried or relays else "nobody to tell yet"
+    alarm, hint = next(reversed(node.alarms.faults), ("", ""))
     return [
         _check("ready", ready, "joined" if ready else "still joining", "wait a little; then see `peers`"),
         _check("peers", True, f"{contacts} DHT contacts, {len(node.links.peers)} links", ""),
@@ -30,8 +31,7 @@ def run(node: Node) -> list[dict[str, Any]]:
                "open the UDP and TCP port in the firewall, or have a neighbour that relays; see docs/nat.md"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),
-        _check("clones", not node.alarms, node.alarms[-1] if node.alarms else "no clone heard of",
-               "a key lives on one device: stop the other node, or make it a new key"),
+        _check("alarms", not alarm, alarm or "none", hint),
         *(_check(f"agent {name}", False, str(fault), fault.hint) for name, fault in node.agents.failures.items()),
     ]  # fmt: skip
 

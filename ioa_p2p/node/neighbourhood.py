@@ -9,6 +9,7 @@ router is dialled at the addresses of its record alone.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from ioa_p2p.net.ports import LinkDown, Links, LinkUp
 from ioa_p2p.wire.dht import Contact
@@ -25,8 +26,7 @@ class Neighbourhood:
         self.up: dict[bytes, LinkUp] = {}
         self._links = links
         self._contacts = contacts
-        self._wants: dict[bytes, set[str]] = {}
-        self._addresses: dict[bytes, tuple[str, ...]] = {}
+        self._wants: dict[bytes, dict[str, tuple[str, ...]]] = {}  # node -> why -> where
         self._risen: dict[bytes, asyncio.Event] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -38,15 +38,17 @@ class Neighbourhood:
             self._task.cancel()
 
     def want(self, node: bytes, addresses: Sequence[str], why: str) -> None:
-        self._wants.setdefault(node, set()).add(why)
-        self._addresses[node] = tuple(addresses)
-        self._links.connect(node, addresses)
+        """The node is dialled wherever anybody who wants it knows it to be: what a stranger on the local network says
+        of it takes nothing away from what its own record says."""
+        self._wants.setdefault(node, {})[why] = tuple(addresses)
+        self._links.connect(node, self._addresses(node))
 
     def drop(self, node: bytes, why: str) -> None:
-        wants = self._wants.get(node, set())
-        wants.discard(why)
-        if not wants and self._wants.pop(node, None) is not None:
-            del self._addresses[node]
+        wants = self._wants.get(node, {})
+        wants.pop(why, None)
+        if wants:
+            self._links.connect(node, self._addresses(node))
+        elif self._wants.pop(node, None) is not None:
             self._links.forget(node)
 
     def drop_all(self, why: str) -> None:
@@ -58,7 +60,7 @@ class Neighbourhood:
         """We woke up or moved: who is wanted and not linked is dialled now, not after a back-off of up to a minute."""
         for node in self._wants.keys() - self._links.peers:
             self._links.forget(node)
-            self._links.connect(node, self._addresses[node])
+            self._links.connect(node, self._addresses(node))
 
     async def linked(self, node: bytes, addresses: Sequence[str], wait_s: float) -> bool:
         """Whether a link stands within `wait_s`; one that is made for this is kept for a minute."""
@@ -83,6 +85,10 @@ class Neighbourhood:
                 risen.set()
         else:
             self.up.pop(event.peer, None)
+
+    def _addresses(self, node: bytes) -> tuple[str, ...]:
+        """All that are known, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(self._wants[node].values())))
 
     async def _keep(self) -> None:
         """Keep links to a few contacts; who is neither linked nor known to the DHT any more is let go."""

@@ -33,6 +33,7 @@ from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, Rel
 from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.node import clock, relays
 from ioa_p2p.node.access import Access
+from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
@@ -96,7 +97,7 @@ class Node:
         self.started = time.time()
         self.ready = asyncio.Event()
         self.health: StorageError | None = None
-        self.alarms: list[str] = []
+        self.alarms = Alarms()
         self.stories = Stories()
         self.stopping = asyncio.Event()
         self.sense = Sense(meaning if config.meaning else _no_model)
@@ -222,7 +223,7 @@ class Node:
 
     def _build_services(self) -> None:
         self.directory = Directory(self.dht, self.dht_driver)
-        self.keeping = Keeping(self.config.home.directory, self._standing, self._alarm)
+        self.keeping = Keeping(self.config.home.directory, self._standing, self.alarms.ours)
         self.publishing = Publishing(
             self.key.node, self.agents.cards, self.config.ttl_s, self.dht_driver, self.directory, self.keeping,
             self.sense, lambda: self.addresses,
@@ -418,9 +419,10 @@ class Node:
                 self.publishing.on_event(event)
             case dht_events.CloneAlarm(node, agent, seq):
                 what = f"records of its agent {agent} up to number {seq}" if agent else f"a link of its start {seq}"
-                self._alarm(f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")
+                self._on_clone(node, f"two nodes use the key of {ids.node_short(node)}, a copy? seen by {what}")
             case dht_events.ClockDoubted(offset_s):
-                self._alarm(f"our clock is {offset_s:+.0f} s from our peers: nothing is published until it is set")
+                told = f"our clock is {offset_s:+.0f} s from our peers: nothing is published until it is set"
+                self.alarms.ours(told, "set the clock of this machine")
             case dht_events.ClockTrusted():
                 log.info("our clock agrees with our peers' again; publishing anew")
             case _:
@@ -433,7 +435,8 @@ class Node:
             case gossip_events.Refused(_, code):
                 self.gossip_driver.faults[code] += 1
             case gossip_events.Forked(_, author, seq):
-                self._alarm(f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}")
+                told = f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}"
+                self.alarms.of(author, told)
             case gossip_events.Behind(_, node, True):
                 log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
             case _:
@@ -450,9 +453,11 @@ class Node:
             )
         self.health = fault
 
-    def _alarm(self, text: str) -> None:
-        log.warning(text)
-        self.alarms = [*self.alarms[-99:], text]
+    def _on_clone(self, node: bytes, text: str) -> None:
+        if node == self.key.node:
+            self.alarms.ours(text, "a key lives on one device: stop the other node, or make it a new key")
+        else:
+            self.alarms.of(node, text)
 
 
 def dialable(host: str, addresses: Sequence[str]) -> str:

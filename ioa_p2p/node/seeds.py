@@ -10,15 +10,16 @@ A seed that is silent and known at several places is tried at each of them in tu
 import asyncio
 import ipaddress
 import logging
-import socket
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Protocol
 
+from ioa_p2p.errors import IoaError
 from ioa_p2p.node.config import Config, Seed
+from ioa_p2p.node.names import Names
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact
 
@@ -88,6 +89,7 @@ class Seeds:
         self._news: dict[str, asyncio.Event] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._joined: tuple[Contact, ...] | None = None
+        self._names = defaultdict[str, Names](Names)  # by source: slow names of one hold up no other
 
     @property
     def known(self) -> list[Known]:
@@ -103,7 +105,7 @@ class Seeds:
 
     def follow(self, sources: Sequence[Source]) -> None:
         """Ask these from now on, in this order of merit, instead of those before."""
-        self.close()
+        self._stop()
         self._sources = tuple(sources)
         names = {source.name for source in sources}
         self._found = {name: found for name, found in self._found.items() if name in names}
@@ -112,6 +114,11 @@ class Seeds:
         self._tasks.append(asyncio.create_task(self._take_turns()))
 
     def close(self) -> None:
+        self._stop()
+        for names in self._names.values():
+            names.close()
+
+    def _stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         self._tasks = []
@@ -127,15 +134,19 @@ class Seeds:
     async def _keep(self, source: Source) -> None:
         while True:
             self._news[source.name].clear()
-            await self._look(source)
+            try:
+                await self._look(source)
+            except IoaError as fault:  # our disk: what was found before goes on
+                log.warning("seeds of %s: %s", source.name, fault)
             with suppress(TimeoutError):
                 async with asyncio.timeout(source.every_s):
                     await self._news[source.name].wait()
 
     async def _look(self, source: Source) -> None:
         before = {known.seed: known.contacts for known in self._found.get(source.name, ())}
+        names = self._names[source.name]
         seeds = [seed for seed in dict.fromkeys(await source.look()) if seed.node != self._own]
-        resolved = await asyncio.gather(*(resolve(seed) for seed in seeds))
+        resolved = await asyncio.gather(*(resolve(seed, names) for seed in seeds))
         self._found[source.name] = tuple(
             Known(seed, source.name, contacts or before.get(seed, ()))  # an old address is better than none
             for seed, contacts in zip(seeds, resolved, strict=True)
@@ -173,17 +184,11 @@ def merged(found: Iterable[Sequence[Known]]) -> Mapping[bytes, list[Contact]]:
     return places
 
 
-async def resolve(seed: Seed) -> tuple[Contact, ...]:
+async def resolve(seed: Seed, names: Names) -> tuple[Contact, ...]:
     """The seed's contacts: its literal address, or what its name resolves to now."""
     with suppress(ValueError):
         return (Contact(seed.node, str(ipaddress.ip_address(seed.host)), seed.port),)
-    try:
-        async with asyncio.timeout(limits.DNS_WAIT_S):
-            found = await asyncio.get_running_loop().getaddrinfo(seed.host, seed.port, type=socket.SOCK_DGRAM)
-    except (OSError, TimeoutError, UnicodeError) as fault:
-        log.warning("seed %s: %s", seed.host, fault or "its name takes too long to resolve")
-        return ()
-    return tuple(dict.fromkeys(Contact(seed.node, str(address[0]), int(address[1])) for *_, address in found))
+    return tuple(Contact(seed.node, *address) for address in await names.addresses(seed.host, seed.port))
 
 
 def row(known: Known, *, answers: bool) -> dict[str, Any]:

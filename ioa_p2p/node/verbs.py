@@ -72,7 +72,7 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "teams_open": sum(state.conclusion is None for state in states),
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
         "degraded": str(node.health) if node.health else "",
-        "alarms": node.alarms,
+        "alarms": node.alarms.texts,
         "clock_offset_s": node.dht.clock_offset_s,
         "notes": node.access.notes,
         "counters": counters(node),

@@ -80,12 +80,26 @@ class Dials:
     def __init__(self) -> None:
         self.peers = frozenset[bytes]()
         self.told: list[tuple[str, bytes]] = []
+        self.where: dict[bytes, tuple[str, ...]] = {}
 
     def connect(self, peer: bytes, addresses: Any) -> None:
+        self.where[peer] = tuple(addresses)
         self.told.append(("connect", peer))
 
     def forget(self, peer: bytes) -> None:
         self.told.append(("forget", peer))
+
+
+def test_a_false_address_from_the_local_network_takes_no_good_one_away() -> None:
+    links: Any = Dials()
+    neighbourhood = Neighbourhood(links, list)
+    neighbourhood.want(b"friend", ("/good",), "team")
+    neighbourhood.want(b"friend", ("/false", "/good"), "lan")
+    assert links.where == {b"friend": ("/good", "/false")}
+    neighbourhood.drop(b"friend", "lan")
+    assert links.where == {b"friend": ("/good",)}
+    neighbourhood.drop(b"friend", "team")
+    assert links.told[-1] == ("forget", b"friend")
 
 
 def test_dialling_again_touches_only_wanted_links_that_do_not_stand() -> None:

@@ -256,4 +256,4 @@ async def test_a_node_starts_with_a_damaged_directory_and_says_so(tmp_path: Path
         put(config.home.directory, b"garbage" * 1_000)
         alone = await mesh.start("alone")
         await until(alone.ready.is_set)
-        assert any("directory" in alarm for alarm in alone.alarms)
+        assert any("directory" in alarm for alarm in alone.alarms.texts)

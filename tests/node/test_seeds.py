@@ -1,12 +1,15 @@
 """node/seeds.py: sources take turns, names are resolved, the DHT hears what changed."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
+from ioa_p2p.errors import StorageError
 from ioa_p2p.node import seeds as module
 from ioa_p2p.node.config import Seed
+from ioa_p2p.node.names import Names
 from ioa_p2p.node.seeds import Known, Seeds, merged, resolve
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.dht import Contact
@@ -145,7 +148,7 @@ async def test_a_name_without_an_address_keeps_its_last_one(rig: Rig, monkeypatc
     first = rig.joins[-1]
     assert first[0].host in ("127.0.0.1", "::1")
 
-    async def nothing(_: Seed) -> tuple[Contact, ...]:
+    async def nothing(*_: object) -> tuple[Contact, ...]:
         return ()
 
     monkeypatch.setattr(module, "resolve", nothing)
@@ -157,7 +160,49 @@ async def test_a_name_without_an_address_keeps_its_last_one(rig: Rig, monkeypatc
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 300, "xn--" + "a" * 80])
 async def test_a_name_that_is_none_resolves_to_nobody(host: str) -> None:
-    assert await resolve(seed(1, host=host)) == ()
+    names = Names()
+    assert await resolve(seed(1, host=host), names) == ()
+    names.close()
+
+
+async def test_names_that_nobody_answers_for_hold_up_neither_other_sources_nor_the_node(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = threading.Event()
+
+    def look_up(host: str, port: int) -> list[tuple[str, int]]:
+        if host.startswith("slow"):
+            answered.wait(WAIT_S)
+        return [("192.0.2.7", port)]
+
+    monkeypatch.setattr("ioa_p2p.node.names._look_up", look_up)
+    slow = Told("dns", *(seed(number, host=f"slow-{number}.example.org") for number in range(1, 30)))
+    try:
+        rig.seeds.follow([Told("config", seed(99, host="quick.example.org")), slow])
+        await rig.until(lambda: bool(rig.joins))
+        assert [contact.key for contact in rig.joins[0]] == [node(99)]
+        async with asyncio.timeout(WAIT_S):
+            assert await asyncio.gather(*(asyncio.to_thread(int) for _ in range(64))) == [0] * 64
+        assert not answered.is_set()
+    finally:
+        answered.set()
+
+
+async def test_a_source_that_our_disk_fails_once_is_asked_again(rig: Rig) -> None:
+    source = Told("list", seed(1))
+    look, failures = source.look, [StorageError("unreadable", "the disk fails")]
+
+    async def fails_once() -> Sequence[Seed]:
+        if failures:
+            raise failures.pop()
+        return await look()
+
+    source.look = fails_once
+    rig.seeds.follow([source])
+    await rig.until(lambda: not failures)
+    rig.seeds.wake()
+    await rig.until(lambda: bool(rig.joins))
+    assert [contact.key for contact in rig.joins[0]] == [node(1)]
 
 
 def test_a_full_source_does_not_shut_out_the_next() -> None:
