@@ -22,8 +22,8 @@ def test_publish_tells_copies_and_warnings(cli: Cli, node: FakeNode) -> None:
 HIT = {"kind": "hit", "agent": "meter", "node": OTHER, "skills": ["device.measure"], "description": "measures",
        "trust": "stranger", "age_s": 200.0, "answered": True, "source": "mesh"}  # fmt: skip
 RANKED = {**HIT, "match": 1.5, "weak": False, "why": ["a stranger", "match 1.50"]}
-FOUND: dict[str, Any] = {"hits": 1, "ranked": [RANKED], "needs": [], "ranking": "words", "holders": 7, "local_hits": 1,
-                         "rpcs": 40, "bytes": 2048}  # fmt: skip
+FOUND: dict[str, Any] = {"hits": 1, "ranked": [RANKED], "needs": [], "ranking": "words", "holders": 7, "silent": 0,
+                         "local_hits": 1, "rpcs": 40, "bytes": 2048}  # fmt: skip
 
 
 def test_find_shows_nothing_but_the_ranked_list_once(cli: Cli, node: FakeNode) -> None:
