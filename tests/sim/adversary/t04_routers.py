@@ -12,14 +12,12 @@ does not.
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 from ioa_p2p.dht import commands, space
-from ioa_p2p.effects import Effect, Now, Send
-from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire.dht import pack_contact
 from tests.dht.frames import forged, sealed
 from tests.sim.crowd import WALL_S, Crowd, Places
+from tests.sim.liar import Liar, Search, Told
 from tests.wire.samples import MALLORY, record
 
 BARS = {"reach_20_d4": ">= 0.999", "reach_40_d4": ">= 0.97", "reach_40_d8": ">= 0.995"}
@@ -38,7 +36,7 @@ class Plot:
         self.places = Places(())
         self.everybody = Places(())
 
-    def answer(self, target: int) -> tuple[tuple[bytes, ...], tuple[bytes, ...]] | None:
+    def answer(self, target: int) -> Told | None:
         """(frames, contacts), or None for silence."""
         kind = self.dice.choice(KINDS[:-1]) if self.kind == "mixed" else self.kind
         if kind == "silent":
@@ -52,33 +50,14 @@ class Plot:
         return frames, tuple(pack_contact(contact) for contact in named[: 8 if frames else 16])
 
 
-class Liar:
+class Router(Liar):
     """Answers as the plot wants it, proves its address like anybody, and keeps nothing."""
 
     def __init__(self, plot: Plot) -> None:
         self._plot = plot
 
-    def start(self, now: Now) -> list[Effect]:
-        return []
-
-    def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
-        match message:
-            case wire.Ping():
-                seen = wire.pack_endpoint(peer.host, peer.port)
-                return [Send(peer, wire.Pong(message.id, False, bytes(8), seen))]
-            case wire.FindNode() | wire.FindRecord() | wire.FindPointers():
-                answer = self._plot.answer(space.at(message.key))
-                return [] if answer is None else [Send(peer, wire.Found(message.id, False, bytes(8), *answer))]
-            case wire.Store():
-                return [Send(peer, wire.Stored(message.id, False, wire.Verdict.KEPT))]
-            case _:
-                return []
-
-    def handle_timer(self, now: Now, name: str) -> list[Effect]:
-        return []
-
-    def handle_command(self, now: Now, command: Any) -> list[Effect]:
-        return []
+    def answer(self, search: Search) -> Told | None:
+        return self._plot.answer(space.at(search.key))
 
 
 class Mesh:
@@ -87,7 +66,7 @@ class Mesh:
     def __init__(self, seed: int, size: int, share: float) -> None:
         self.plot = Plot(seed)
         self.dice = random.Random(f"reads {seed}")
-        self.crowd = Crowd(seed, size, liars=lambda contact: Liar(self.plot) if contact in self._liars else None)
+        self.crowd = Crowd(seed, size, liars=lambda contact: Router(self.plot) if contact in self._liars else None)
         chosen = self.dice.sample(self.crowd.contacts, int(share * size))
         self._liars = set(chosen)
         self.plot.places, self.plot.everybody = Places(chosen), self.crowd.places

@@ -14,13 +14,13 @@ from typing import Any
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.dht import commands, space
 from ioa_p2p.dht.records import item_of
-from ioa_p2p.effects import Effect, Now, Send
 from ioa_p2p.wire import dht as wire
 from ioa_p2p.wire import ids
 from ioa_p2p.wire.dht import Contact, pack_contact
 from tests.dht.frames import sealed
 from tests.dht.mesh import card, node_key
 from tests.sim.crowd import WALL_S, Crowd, public_host
+from tests.sim.liar import Liar, Search, Told
 from tests.wire.samples import pointer
 
 BARS = {"sybil_3_subnets": ">= 0.99", "sybil_300_subnets": ">= 0.9", "sybil_300_allowed": "== 1"}
@@ -29,7 +29,7 @@ FALSE_PER_ANSWER = 5  # false providers in one answer, as many as fit one datagr
 FIRST_SUBNET = 40_000  # numbers of `public_host` that no honest node has
 
 
-class Sybil:
+class Sybil(Liar):
     """One of 40 at a key: names the others, and providers that do not exist."""
 
     def __init__(self, others: list[Contact], false: list[bytes], dice: random.Random) -> None:
@@ -37,28 +37,12 @@ class Sybil:
         self._false = false
         self._dice = dice
 
-    def start(self, now: Now) -> list[Effect]:
-        return []
-
-    def handle_message(self, now: Now, peer: Contact, message: Any) -> list[Effect]:
-        match message:
-            case wire.Ping():
-                seen = wire.pack_endpoint(peer.host, peer.port)
-                return [Send(peer, wire.Pong(message.id, False, bytes(8), seen))]
-            case wire.FindNode() | wire.FindPointers():
-                named = tuple(pack_contact(one) for one in self._dice.sample(self._others, 12))
-                frames = () if isinstance(message, wire.FindNode) else self._dice.sample(self._false, FALSE_PER_ANSWER)
-                return [Send(peer, wire.Found(message.id, False, bytes(8), tuple(frames), named))]
-            case wire.Store():
-                return [Send(peer, wire.Stored(message.id, False, wire.Verdict.KEPT))]
-            case _:
-                return []
-
-    def handle_timer(self, now: Now, name: str) -> list[Effect]:
-        return []
-
-    def handle_command(self, now: Now, command: Any) -> list[Effect]:
-        return []
+    def answer(self, search: Search) -> Told | None:
+        if isinstance(search, wire.FindRecord):
+            return None
+        named = tuple(pack_contact(one) for one in self._dice.sample(self._others, 12))
+        false = () if isinstance(search, wire.FindNode) else self._dice.sample(self._false, FALSE_PER_ANSWER)
+        return tuple(false), named
 
 
 class Siege:
