@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ioa_p2p.wire.records import Card
-from ioa_p2p.wire.team import SkillBrief
+from ioa_p2p.wire.roster import SkillBrief
 
 FINAL = frozenset({"succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"})
 

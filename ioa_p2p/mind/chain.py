@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ioa_p2p.mind.match import Matcher, skill_words
 from ioa_p2p.wire.records import Skill
-from ioa_p2p.wire.team import SkillBrief
+from ioa_p2p.wire.roster import SkillBrief
 from ioa_p2p.wire.words import words
 
 _PART_COST = 0.75  # a part must tell more about the goal than this to be worth its place, as a share of a mean word

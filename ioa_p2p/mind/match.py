@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ioa_p2p.wire.records import Card, Skill
-from ioa_p2p.wire.team import SkillBrief
+from ioa_p2p.wire.roster import SkillBrief
 from ioa_p2p.wire.words import words
 
 _K1, _B = 1.2, 0.75

@@ -60,7 +60,7 @@ class Config:
     """Everything a node is told. Field `a_b` is key `a.b` or `a_b` of config.toml; see `SETTINGS`.
 
     allow: keys of the nodes that may give this node tasks; itself always, nobody else by default.
-    may_coordinate, rank: as the node's members say in a roster (wire/team.py, Member).
+    may_coordinate, rank: as the node's members say in a roster (wire/roster.py, Member).
     origins: key -> "flag", "environment IOA_P2P_...", "file ..." or "default".
     """
 

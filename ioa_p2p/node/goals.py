@@ -21,7 +21,7 @@ from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.team import Member
+from ioa_p2p.wire.roster import Member
 from ioa_p2p.wire.words import words
 
 ROUNDS_MAX = 6  # searches before a goal; each may name types that only its finds revealed

@@ -15,7 +15,7 @@ from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.worker import Began, Busy, Ended, Job, Told, Worker, WorkerEvent
 from ioa_p2p.team import events
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.team import Blob
+from ioa_p2p.wire.step import Blob
 
 INLINE_BYTES = limits.TASK_VALUE_BYTES_MAX // 2  # one value inline; the rest of the map must fit too
 

@@ -7,7 +7,7 @@ from ioa_p2p.node.config import Config
 from ioa_p2p.team.events import Offer
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card
-from ioa_p2p.wire.team import Member, SkillBrief
+from ioa_p2p.wire.roster import Member, SkillBrief
 
 LAUNCHER = "asker"
 """The launcher's name in a roster when it has no agent of its own."""

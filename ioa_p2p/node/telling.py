@@ -4,7 +4,8 @@ from typing import Any
 
 from ioa_p2p.team import events
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.team import Conclude, Member, TaskSpec
+from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.step import Conclude, TaskSpec
 
 OUTCOMES = {"done": "concluded", "partial": "concluded", "cap": "concluded", "failed": "failed"} | {
     "cancelled": "cancelled",

@@ -21,7 +21,7 @@ from ioa_p2p.team.team import Team
 from ioa_p2p.version import __version__
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.team import TaskSpec
+from ioa_p2p.wire.step import TaskSpec
 
 TIMEOUT_S = 600.0
 GOAL_S_MAX = 86_400.0  # a longer goal is a service, not a team

@@ -19,7 +19,8 @@ from ioa_p2p.team.plan import Agent, Forced, forced_conclusion, log_step, view_o
 from ioa_p2p.team.state import Committed, TeamState
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.team import Cancel, Hear, Report, Resume, Said, Step, Wish, encode_step
+from ioa_p2p.wire.step import Cancel, Hear, Resume, Step, encode_step
+from ioa_p2p.wire.team import Report, Said, Wish
 
 _PLAN_S = 120.0  # a planner silent for so long has failed
 

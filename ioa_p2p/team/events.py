@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from ioa_p2p.steps import Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
-from ioa_p2p.wire.team import Blob, Caps, Conclude, Member, Roster, TaskSpec
+from ioa_p2p.wire.roster import Caps, Member, Roster
+from ioa_p2p.wire.step import Blob, Conclude, TaskSpec
 
 # -- commands: forming and steering -----------------------------------------------------------------
 

@@ -20,7 +20,9 @@ from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.team import Bid, Call, Found, Invitation, Member, Roster, encode_step
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.step import Found, encode_step
+from ioa_p2p.wire.team import Bid, Call, Invitation
 
 SPACE = "launch"
 Agent = tuple[bytes, str]

@@ -19,7 +19,8 @@ from ioa_p2p.team.roster import Terms, check_terms, sign
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFrame, Member, Roster
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFrame
 
 SPACE = "invite"
 _BID_S = 60  # a bid binds nobody longer

@@ -6,7 +6,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.events import InputValue
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import codec
-from ioa_p2p.wire.team import Blob, Input, Outcome, TaskSpec
+from ioa_p2p.wire.step import Blob, Input, Outcome, TaskSpec
 
 
 def resolve(spec: TaskSpec, state: TeamState) -> tuple[InputValue, ...]:

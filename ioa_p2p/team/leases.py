@@ -13,7 +13,9 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import Profile, may_repeat
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.team import FinalState, Member, Outcome, Reassign, Report, Step
+from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.step import FinalState, Outcome, Reassign, Step
+from ioa_p2p.wire.team import Report
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ DISCUSSION ──> SYNC_ASSIGN ──> DISCUSSION        ASYNC_ASSIGN ──> DI
 from enum import StrEnum
 
 from ioa_p2p.errors import PeerError
-from ioa_p2p.wire.team import (
+from ioa_p2p.wire.step import (
     Assign,
     Await,
     Cancel,

@@ -15,17 +15,7 @@ from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.team import (
-    Assign,
-    Await,
-    Conclude,
-    Credit,
-    Discuss,
-    Evidence,
-    Input,
-    Step,
-    TaskSpec,
-)
+from ioa_p2p.wire.step import Assign, Await, Conclude, Credit, Discuss, Evidence, Input, Step, TaskSpec
 
 Agent = tuple[bytes, str]
 Forced = Literal["cap", "cancelled", "deadline"]

@@ -12,7 +12,9 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.team import Found, Invite, Member, Roster, decode_step
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.step import Found, decode_step
+from ioa_p2p.wire.team import Invite
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.phases import Phase, Role, move_of, next_phase
 from ioa_p2p.team.tasks import TaskEvent, TaskState, may_repeat, next_state
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.team import (
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.step import (
     Assign,
     Await,
     Cancel,
@@ -22,11 +23,9 @@ from ioa_p2p.wire.team import (
     Discuss,
     Elect,
     Hear,
-    Member,
     Outcome,
     Reassign,
     Resume,
-    Roster,
     Step,
     TaskSpec,
 )

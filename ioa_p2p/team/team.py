@@ -59,7 +59,8 @@ from ioa_p2p.team.timing import Timing
 from ioa_p2p.team.worker import Deed, Queue, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import DecisionMessage, Entry, PreVoteRequest
-from ioa_p2p.wire.team import Elect, Founding, Joined, LostLinks, Report, Said, Step, Wish, decode_step
+from ioa_p2p.wire.step import Elect, Step, decode_step
+from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
 TeamCommand = (
     PlanStep

@@ -26,7 +26,8 @@ from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import Profile, may_repeat
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.team import Report, ReportState, TaskSpec
+from ioa_p2p.wire.step import ReportState, TaskSpec
+from ioa_p2p.wire.team import Report
 
 Deed = Save | Emit | Report
 """What the worker wants done; the team sends a Report to the coordinator and the launcher."""

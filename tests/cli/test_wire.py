@@ -11,7 +11,7 @@ from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.link import Hello, LinkKind
 from ioa_p2p.wire.records import Pointer
-from ioa_p2p.wire.team import Discuss
+from ioa_p2p.wire.step import Discuss
 from tests.cli.conftest import Cli
 
 KEY, NETWORK = NodeKey(bytes(32)), bytes(16)

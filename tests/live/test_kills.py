@@ -24,7 +24,7 @@ from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team.decisions import open_entry
 from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import network_id, node_text
-from ioa_p2p.wire.team import Assign, Reassign, decode_step
+from ioa_p2p.wire.step import Assign, Reassign, decode_step
 from tests.live import bakery
 
 WAIT_S = 60.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ioa_p2p.mind.rules import next_step
 from ioa_p2p.steps import Assign, Await, Conclude, FoundAgent, LineView, MemberView, Speak, Step, TaskView, View
 from ioa_p2p.wire.records import Card, Skill
-from ioa_p2p.wire.team import SkillBrief
+from ioa_p2p.wire.roster import SkillBrief
 
 GOAL = "How are my devices doing? Find anything unusual, and write a short report with a chart."
 

@@ -13,7 +13,7 @@ from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.node.node import Node
 from ioa_p2p.team.roster import sign
-from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, team
+from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, roster, step, team
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.link import LinkKind
 from tests.node.mallory import NETWORK, Mallory
@@ -219,18 +219,18 @@ async def test_whoever_is_not_in_a_team_neither_hears_nor_changes_it(mallory: Ma
 async def test_a_stranger_neither_employs_a_node_nor_founds_a_team_with_it(mallory: Mallory, victim: Node) -> None:
     now = int(time.time())
     members = tuple(
-        team.Member(node, "hello", (team.SkillBrief("text.greet"),)) for node in (mallory.key.node, victim.key.node)
+        roster.Member(node, "hello", (roster.SkillBrief("text.greet"),)) for node in (mallory.key.node, victim.key.node)
     )
-    roster = team.Roster(STRANGER_TEAM, 0, "work for me", mallory.key.node, members, now, now + 600)
-    encoded = codec.encode(roster)
+    signed_roster = roster.Roster(STRANGER_TEAM, 0, "work for me", mallory.key.node, members, now, now + 600)
+    encoded = codec.encode(signed_roster)
     mine = sign(mallory.key, NETWORK, encoded, victim.dht_driver._clock())
     teams = set(victim.teams.teams)
     before = faults(victim)
     mallory.frame(LinkKind.TEAM, team.Call(STRANGER_TEAM, "hello", ("text.greet",), "work for me", now + 600))
     mallory.frame(LinkKind.TEAM, team.Invitation(encoded))
     for invites in ((mine,), (mine, mine), ()):
-        step = team.encode_step(team.Found(encoded, invites))
-        entry = decision.Entry(mallory.key.node, STRANGER_TEAM, 0, 0, 0, bytes(32), now, (), step)
+        found = step.encode_step(step.Found(encoded, invites))
+        entry = decision.Entry(mallory.key.node, STRANGER_TEAM, 0, 0, 0, bytes(32), now, (), found)
         mallory.frame(LinkKind.TEAM, team.Founding(seal(mallory.key, NETWORK, Kind.DECISION, entry)))
     await mallory.until(lambda: faults(victim) - before >= 3)
     await mallory.until(lambda: any(kind == LinkKind.TEAM for kind, _ in mallory.heard))

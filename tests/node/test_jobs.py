@@ -12,7 +12,8 @@ from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.team.events import StartTask, TaskDone, TaskFailed, TaskProgress
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.records import Card
-from ioa_p2p.wire.team import Report, TaskSpec
+from ioa_p2p.wire.step import TaskSpec
+from ioa_p2p.wire.team import Report
 
 WAIT_S = 20.0
 TEAM, TASK = b"t" * 16, b"i" * 16

@@ -36,7 +36,8 @@ from ioa_p2p.team.team import Team
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
 from ioa_p2p.wire.records import Card, Skill
-from ioa_p2p.wire.team import Member, SkillBrief, TaskSpec
+from ioa_p2p.wire.roster import Member, SkillBrief
+from ioa_p2p.wire.step import TaskSpec
 from tests.mind.market import ANALYST, CHARTER, DEVICE, GOAL, WRITER
 from tests.sim.world import World
 

@@ -14,7 +14,7 @@ from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.team import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
+from ioa_p2p.wire.step import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
 from tests.sim.jobs import NETWORK, TEAM, Jobs
 from tests.sim.scenario import Violation
 from tests.sim.world import World

@@ -15,7 +15,8 @@ from ioa_p2p.team.worker import Deed, Job, Worker
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.team import Cancel, Conclude, Report, Step, TaskSpec, decode_step
+from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
+from ioa_p2p.wire.team import Report
 from tests.sim.scenario import Mutant
 
 

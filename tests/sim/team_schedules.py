@@ -7,7 +7,7 @@ from typing import Any
 from ioa_p2p.errors import StorageError
 from ioa_p2p.team.events import CancelTeam, Concluded, Orphan, Policy
 from ioa_p2p.team.tasks import LAN
-from ioa_p2p.wire.team import TaskSpec
+from ioa_p2p.wire.step import TaskSpec
 from tests.sim.jobs import CAST, TEAM, Jobs, Run
 from tests.sim.scenario import Violation
 from tests.sim.team import calm, finish, with_effect

@@ -9,7 +9,8 @@ from ioa_p2p.team.roster import sign
 from ioa_p2p.team.state import Change, Committed, TeamState
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
-from ioa_p2p.wire.team import Caps, Found, Input, Member, Roster, SkillBrief, Step, TaskSpec, encode_step
+from ioa_p2p.wire.roster import Caps, Member, Roster, SkillBrief
+from ioa_p2p.wire.step import Found, Input, Step, TaskSpec, encode_step
 
 NETWORK = network_id("test")
 TEAM = b"people team 16 B"

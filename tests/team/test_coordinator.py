@@ -10,24 +10,22 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.team import (
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.step import (
     Assign,
     Await,
     Cancel,
-    Caps,
     Conclude,
     Credit,
     Discuss,
     Evidence,
     Hear,
     Outcome,
-    Report,
     Resume,
-    Said,
     Step,
-    Wish,
     decode_step,
 )
+from ioa_p2p.wire.team import Report, Said, Wish
 from tests.team.people import ANN, BOB, CY, DEE, NOW, TEAM, WALL, Log, later, spec
 
 ONE, TWO = spec(1), spec(2, CY)

@@ -12,7 +12,8 @@ from ioa_p2p.team.machine import SPACE, TeamRow, Teams
 from ioa_p2p.team.worker import Job
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.team import Assign, Blob, Conclude, Elect, Founding, Outcome, Step, encode_step
+from ioa_p2p.wire.step import Assign, Blob, Conclude, Elect, Outcome, Step, encode_step
+from ioa_p2p.wire.team import Founding
 from tests.team.people import ANN, BOB, CY, DEE, MEMBERS, NETWORK, NOW, ROSTER, TEAM, WALL, founding, spec
 
 KEPT = 3

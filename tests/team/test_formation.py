@@ -13,7 +13,8 @@ from ioa_p2p.team.formation import SPACE, Formation, Journal
 from ioa_p2p.team.roster import open_found, sign
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.team import Bid, Call, Invitation, Member, Roster
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.team import Bid, Call, Invitation
 from tests.team.people import ANN, BOB, CY, DEE, MALLORY, MEMBERS, NETWORK, NOW, TEAM, WALL, later
 
 A, B, C, D = MEMBERS

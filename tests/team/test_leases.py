@@ -7,7 +7,8 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.team import Assign, Outcome, Reassign, Report, TaskSpec
+from ioa_p2p.wire.step import Assign, Outcome, Reassign, TaskSpec
+from ioa_p2p.wire.team import Report
 from tests.team.people import ANN, BOB, CY, DEE, MAIL, NOW, TEAM, WALL, Log, later, spec
 
 ONE = spec(1)

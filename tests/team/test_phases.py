@@ -2,7 +2,7 @@ import pytest
 
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.phases import FORCED, TABLE, Move, Phase, Role, move_of, next_phase
-from ioa_p2p.wire.team import (
+from ioa_p2p.wire.step import (
     Assign,
     Await,
     Cancel,

@@ -13,7 +13,9 @@ from ioa_p2p.team.roster import Terms, check_signature, check_terms, open_found,
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.team import Elect, Found, Invite, Member, Roster, encode_step
+from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.step import Elect, Found, encode_step
+from ioa_p2p.wire.team import Invite
 from tests.team.people import ANN, BOB, COUNT, CY, DEE, MALLORY, MEMBERS, NETWORK, NOW, ROSTER, TEAM, WALL, founding
 
 BYTES = codec.encode(ROSTER)

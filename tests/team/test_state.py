@@ -18,11 +18,11 @@ from ioa_p2p.team.state import (
 )
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.team import (
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.step import (
     Assign,
     Await,
     Cancel,
-    Caps,
     Conclude,
     Discuss,
     Elect,

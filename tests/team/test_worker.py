@@ -16,7 +16,8 @@ from ioa_p2p.team.events import (
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.team.worker import Job, Queue, Worker
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.team import Assign, Blob, Cancel, Input, Outcome, Reassign, Report, TaskSpec
+from ioa_p2p.wire.step import Assign, Blob, Cancel, Input, Outcome, Reassign, TaskSpec
+from ioa_p2p.wire.team import Report
 from tests.team.people import ANN, BOB, CY, DEE, MAIL, NOW, SUM, TEAM, WALL, Log, later, no_rows, spec
 
 SPACE = f"task/{TEAM.hex()}"

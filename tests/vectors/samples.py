@@ -3,7 +3,7 @@
 from typing import Any
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, seeds, team
+from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, roster, seeds, step, team
 from ioa_p2p.wire.frames import Kind
 from tests.wire.samples import ALICE, BOB, NETWORK, card, pointer, record
 
@@ -16,20 +16,22 @@ CURSOR = bytes(range(6))
 CONTACT = dht.pack_contact(dht.Contact(BOB.node, "127.0.0.1", 4001))
 CONTACT_V6 = dht.pack_contact(dht.Contact(BOB.node, "2001:db8::1", 4001))
 
-SKILL = team.SkillBrief("stats.outliers", ("metrics.samples*",), ("stats.outliers",), "pure", "Finds what is unusual.")
-MEMBER = team.Member(ALICE.node, "analyst", (SKILL,), ("/ip4/127.0.0.1/tcp/4001",), True, 7, 0, "Statistics.")
-OTHER = team.Member(BOB.node, "writer", may_coordinate=True)
-BLOB = team.Blob("report.md", "text/markdown", HASH, 2_048)
-ROSTER = team.Roster(TEAM, 0, "How are my devices doing?", ALICE.node, (MEMBER, OTHER), WALL, WALL + 600)
+SKILL = roster.SkillBrief(
+    "stats.outliers", ("metrics.samples*",), ("stats.outliers",), "pure", "Finds what is unusual."
+)
+MEMBER = roster.Member(ALICE.node, "analyst", (SKILL,), ("/ip4/127.0.0.1/tcp/4001",), True, 7, 0, "Statistics.")
+OTHER = roster.Member(BOB.node, "writer", may_coordinate=True)
+BLOB = step.Blob("report.md", "text/markdown", HASH, 2_048)
+ROSTER = roster.Roster(TEAM, 0, "How are my devices doing?", ALICE.node, (MEMBER, OTHER), WALL, WALL + 600)
 INVITE = team.Invite(ALICE.node, TEAM, ids.blake(codec.encode(ROSTER)), WALL, WALL + 600)
 BID = team.Bid(ALICE.node, TEAM, MEMBER, WALL, 12, WALL, WALL + 60)
-INPUTS = (team.Input("metrics.samples", (TASK,)), team.Input("text", value=codec.encode("hello")))
-SPEC = team.TaskSpec(TASK, KEY, BOB.node, "writer", "text.report", "Write it.", INPUTS, "idempotent", WALL + 300)
-FOUND = team.Found(codec.encode(ROSTER), (envelope.seal(ALICE, NETWORK, Kind.INVITE, INVITE),))
+INPUTS = (step.Input("metrics.samples", (TASK,)), step.Input("text", value=codec.encode("hello")))
+SPEC = step.TaskSpec(TASK, KEY, BOB.node, "writer", "text.report", "Write it.", INPUTS, "idempotent", WALL + 300)
+FOUND = step.Found(codec.encode(ROSTER), (envelope.seal(ALICE, NETWORK, Kind.INVITE, INVITE),))
 
 VOTE = decision.Vote(ALICE.node, TEAM, 0, 1, BOB.node, 0, HASH, 0, 0)
 VOTE_FRAME = envelope.seal(ALICE, NETWORK, Kind.VOTE, VOTE)
-FOUNDING = decision.Entry(ALICE.node, TEAM, 0, 0, 0, bytes(32), WALL, (), team.encode_step(FOUND))
+FOUNDING = decision.Entry(ALICE.node, TEAM, 0, 0, 0, bytes(32), WALL, (), step.encode_step(FOUND))
 FIRST = decision.Entry(ALICE.node, TEAM, 0, 1, 1, HASH, WALL, (VOTE_FRAME,), b"")
 ENTRY_FRAME = envelope.seal(ALICE, NETWORK, Kind.DECISION, FIRST)
 
@@ -120,21 +122,21 @@ UNSIGNED: tuple[Any, ...] = (
     team.Founding(envelope.seal(ALICE, NETWORK, Kind.DECISION, FOUNDING)),
     team.Joined(TEAM),
     FOUND,
-    team.Elect(),
-    team.Discuss(BOB.node, "writer", prompt="What do you need?"),
-    team.Hear(1, "The outliers."),
-    team.Assign("async", (SPEC,)),
-    team.Await((TASK,), "all", WALL + 300),
-    team.Resume("all are there"),
-    team.Reassign(TASK, 2, ALICE.node, "analyst", "its worker was lost"),
-    team.Outcome(TASK, 1, "succeeded", codec.encode({"text.report": "..."}), (BLOB,), "A report."),
-    team.Cancel((TASK,), "asked to"),
-    team.Conclude(
+    step.Elect(),
+    step.Discuss(BOB.node, "writer", prompt="What do you need?"),
+    step.Hear(1, "The outliers."),
+    step.Assign("async", (SPEC,)),
+    step.Await((TASK,), "all", WALL + 300),
+    step.Resume("all are there"),
+    step.Reassign(TASK, 2, ALICE.node, "analyst", "its worker was lost"),
+    step.Outcome(TASK, 1, "succeeded", codec.encode({"text.report": "..."}), (BLOB,), "A report."),
+    step.Cancel((TASK,), "asked to"),
+    step.Conclude(
         "done",
         "All is well but one.",
         (TASK,),
-        (team.Evidence(TASK, "A report."),),
-        (team.Credit(BOB.node, "writer", "text.report", "succeeded"),),
+        (step.Evidence(TASK, "A report."),),
+        (step.Credit(BOB.node, "writer", "text.report", "succeeded"),),
     ),
     team.Report(TEAM, TASK, 1, "running", 40, "half way"),
     team.Said(TEAM, 1, "The outliers."),

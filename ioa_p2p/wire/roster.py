@@ -1,0 +1,89 @@
+"""Who a team is: its members in their own words, and the roster that each of them signs. docs/wire.md, "Teams"."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.codec import Message
+from ioa_p2p.wire.decision import TeamId
+from ioa_p2p.wire.records import Address, AgentName, EffectClass, NodeKey, SkillName, Wall, Word
+
+Goal = Annotated[str, Meta(max_length=limits.GOAL_CHARS_MAX)]
+Brief = Annotated[str, Meta(max_length=limits.BRIEF_CHARS_MAX)]
+Count = Annotated[int, Meta(ge=0, le=1 << 32)]
+Small = Annotated[int, Meta(ge=0, le=255)]
+Types = Annotated[tuple[Word, ...], Meta(max_length=16)]
+InviteBytes = Annotated[bytes, Meta(max_length=limits.INVITE_FRAME_BYTES_MAX)]
+
+
+class SkillBrief(Message, frozen=True):
+    """One skill as a roster tells it: enough to plan by. Types as in `records.Skill`."""
+
+    name: SkillName
+    inputs: Types = ()
+    outputs: Types = ()
+    effect: EffectClass = "pure"
+    description: Brief = ""
+
+
+class Member(Message, frozen=True):
+    """One agent of a team, in its own words: the bid carries it, the roster repeats it.
+
+    may_coordinate: this node is willing (and, in a roster, allowed) to lead. rank: 0..255, higher leads
+    sooner; it only shortens timers. cost: what the agent asks, in its owner's unit.
+    """
+
+    node: NodeKey
+    agent: AgentName
+    skills: Annotated[tuple[SkillBrief, ...], Meta(max_length=limits.RECORD_SKILLS_MAX)] = ()
+    addresses: Annotated[tuple[Address, ...], Meta(max_length=limits.RECORD_ADDRESSES_MAX)] = ()
+    may_coordinate: bool = False
+    rank: Small = 0
+    cost: Count = 0
+    description: Brief = ""
+
+    def skill(self, name: str) -> SkillBrief | None:
+        return next((skill for skill in self.skills if skill.name == name), None)
+
+
+class Caps(Message, frozen=True):
+    """What no planner can talk its way out of. turns: discussion steps. repeats: the same line said again.
+    empty: lines without a word. plans: planner outputs in a row that could not be used. Wall time is the
+    roster's deadline. tokens, money: reserved, 0 = none."""
+
+    turns: Count = 40
+    repeats: Count = 2
+    empty: Count = 3
+    plans: Count = 3
+    tokens: Count = 0
+    money: Count = 0
+
+
+class Roster(Message, frozen=True):
+    """Who the team is. Encoded once by the launcher; every member signs the hash of these bytes.
+
+    launcher: also one of the members' nodes. created, deadline: wall seconds. ancestors: teams above
+    this one (reserved, for nested teams). epoch: encryption epoch (reserved).
+    """
+
+    team: TeamId
+    incarnation: Count
+    goal: Goal
+    launcher: NodeKey
+    members: Annotated[tuple[Member, ...], Meta(min_length=limits.TEAM_MEMBERS_MIN, max_length=limits.TEAM_MEMBERS_MAX)]
+    created: Wall
+    deadline: Wall
+    caps: Caps = Caps()
+    ancestors: Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)] = ()
+    epoch: Count = 0
+
+    @property
+    def voters(self) -> frozenset[bytes]:
+        """The distinct nodes: one vote each, however many agents."""
+        return frozenset(member.node for member in self.members)
+
+    @property
+    def candidates(self) -> frozenset[bytes]:
+        """The nodes that may lead."""
+        return frozenset(member.node for member in self.members if member.may_coordinate)
