@@ -12,20 +12,26 @@ from functools import singledispatchmethod
 
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.phases import Phase, Role, move_of, next_phase
+from ioa_p2p.team.standing import Standing, changed, newcomer
 from ioa_p2p.team.tasks import TaskEvent, TaskState, may_repeat, next_state
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import Member, Roster
 from ioa_p2p.wire.step import (
+    Admit,
     Assign,
     Await,
     Cancel,
+    Checkpoint,
     Conclude,
     Discuss,
     Elect,
     Hear,
     Outcome,
+    Promote,
     Reassign,
+    Remove,
     Resume,
+    RosterStep,
     Step,
     TaskSpec,
 )
@@ -91,13 +97,30 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class RosterMoved:
+    """Who is in the team changed: `step` says how. members: the agents of the node that came, or left."""
+
+    step: RosterStep
+    node: bytes
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The team's state at an index was decided to be this."""
+
+    checkpoint: Checkpoint
+    decided_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The entry broke a rule: the same on every member, so nobody needs to be told."""
 
     code: str
 
 
-Change = PhaseMoved | TaskMoved | TurnGiven | LineHeard | Ended | Refused
+Change = PhaseMoved | TaskMoved | TurnGiven | LineHeard | Ended | RosterMoved | Checked | Refused
 
 
 class TeamState:
@@ -105,6 +128,7 @@ class TeamState:
 
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
+        self.standing = Standing(roster.voters, roster.candidates)
         self.phase = Phase.DISCUSSION
         self.index: int = 0
         self.term: int = 0
@@ -253,7 +277,27 @@ class TeamState:
         self.conclusion = step
         return [Ended(step)]
 
+    @_take.register(Admit | Promote | Remove)
+    def _(self, step: RosterStep, entry: Committed) -> list[Change]:
+        self.standing = changed(self.standing, step)
+        if isinstance(step, Admit):
+            new = newcomer(step)
+            self._seat((*self.roster.members, *new.members)[: limits.TEAM_MEMBERS_MAX])
+            return [RosterMoved(step, new.node, new.members)]
+        members = tuple(member for member in self.roster.members if member.node == step.node)
+        if isinstance(step, Remove):
+            self._seat(tuple(member for member in self.roster.members if member.node != step.node))
+        return [RosterMoved(step, step.node, members)]
+
+    @_take.register
+    def _(self, step: Checkpoint, entry: Committed) -> list[Change]:
+        self._need(step.index < entry.index, "checkpoint-ahead")
+        return [Checked(step, entry.index)]
+
     # -- the rules they share
+
+    def _seat(self, members: tuple[Member, ...]) -> None:
+        self.roster = codec.replace(self.roster, members=members)
 
     def _check_spec(self, spec: TaskSpec) -> None:
         self._need(spec.id not in self.tasks and spec.attempt == 1, "task-exists")

@@ -45,11 +45,13 @@ from ioa_p2p.team.phases import Role as Speaker
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
+    Checked,
     Committed,
     Ended,
     LineHeard,
     PhaseMoved,
     Refused,
+    RosterMoved,
     TaskMoved,
     TeamState,
     TurnGiven,
@@ -349,7 +351,7 @@ class Team:
             case Ended():
                 self._awake_until_s = now.boot + _LINGER_S
                 return [Emit(Concluded(self.team, change.conclusion))]
-            case TurnGiven() | Refused():
+            case TurnGiven() | Refused() | RosterMoved() | Checked():
                 return []
 
     def _propose(self, now: Now) -> list[Effect]:
