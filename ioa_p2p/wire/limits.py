@@ -346,3 +346,7 @@ LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come w
 SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of searches: first, and at most, doubling
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
+
+# -- tasks and budgets ------------------------------------------------------------------------------
+AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
+AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
