@@ -346,3 +346,7 @@ LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come w
 SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of searches: first, and at most, doubling
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
+
+# -- what must last (storage/) ----------------------------------------------------------------------
+DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
+SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
