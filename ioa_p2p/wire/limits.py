@@ -350,3 +350,7 @@ SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answ
 # -- tasks and budgets ------------------------------------------------------------------------------
 AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
 AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
+
+# -- what must last (storage/) ----------------------------------------------------------------------
+DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
+SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
