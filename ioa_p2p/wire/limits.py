@@ -346,3 +346,12 @@ LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come w
 SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of searches: first, and at most, doubling
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
+
+# -- language models (llm/, mind/, adapters/openai.py) ------------------------------------------------
+MODEL_ANSWER_BYTES_MAX = 256 * 1024  # text of one answer: a long report; over: ModelError, the connection is closed
+MODEL_STREAM_BYTES_MAX = 16 * 1024 * 1024  # the same on the wire, where each token is an event of 300 B; over: likewise
+MODEL_TOOL_CALLS_MAX = 16  # of one answer; over: likewise
+MODEL_JSON_CHARS_MAX = 64 * 1024  # of an answer read as JSON; a plan has 2,000. Over: the rest is not read
+MODEL_TRIES_MAX = 3  # of one request to an endpoint that is busy or down; over: ModelError
+MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small board thinks long
+MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
