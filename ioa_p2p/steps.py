@@ -135,6 +135,19 @@ class View:
     spent: Spent = NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An agent of ours has the word. lines: what was said before. prompt: what the coordinator asks it."""
+
+    team: bytes
+    agent: str
+    description: str
+    skills: tuple[str, ...]
+    goal: str
+    prompt: str
+    lines: tuple[LineView, ...] = ()
+
+
 # -- what a planner answers
 
 
@@ -208,3 +221,11 @@ class Conclude:
 
 
 Step = Speak | Assign | Await | FormTeam | Conclude
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A step, and what it cost to find it: by rules nothing."""
+
+    step: Step
+    spent: Spent = NOTHING

@@ -354,3 +354,14 @@ AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams includ
 # -- what must last (storage/) ----------------------------------------------------------------------
 DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
 SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
+
+# -- language models (llm/, mind/, adapters/openai.py) ------------------------------------------------
+MODEL_ANSWER_BYTES_MAX = 256 * 1024  # text of one answer: a long report; over: ModelError, the connection is closed
+MODEL_STREAM_BYTES_MAX = 16 * 1024 * 1024  # the same on the wire, where each token is an event of 300 B; over: likewise
+MODEL_TOOL_CALLS_MAX = 16  # of one answer; over: likewise
+MODEL_JSON_CHARS_MAX = 64 * 1024  # of an answer read as JSON; a plan has 2,000. Over: the rest is not read
+MODEL_TRIES_MAX = 3  # of one request to an endpoint that is busy or down; over: ModelError
+MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small board thinks long
+MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
+PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
+LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
