@@ -37,6 +37,7 @@ from ioa_p2p.wire.step import (
     Spend,
     Step,
     TaskSpec,
+    decode_step,
 )
 
 
@@ -146,7 +147,7 @@ class TeamState:
         self.waiting: Await | None = None
         self.conclusion: Conclude | None = None
         self.refused: dict[str, int] = {}
-        self._said: set[str] = set()
+        self.said: set[str] = set()
 
     def apply(self, entry: Committed) -> list[Change]:
         """Fold one entry. An entry that breaks a rule is counted in `refused` and changes nothing."""
@@ -171,12 +172,18 @@ class TeamState:
     def copy(self) -> "TeamState":
         """One to try things on."""
         other = copy(self)
-        other.tasks, other.refused, other._said = dict(self.tasks), dict(self.refused), set(self._said)
+        other.tasks, other.refused, other.said = dict(self.tasks), dict(self.refused), set(self.said)
         return other
 
     @property
     def open_tasks(self) -> list[TaskRow]:
         return [row for row in self.tasks.values() if not row.state.final]
+
+    @property
+    def blobs(self) -> frozenset[bytes]:
+        """Hashes of the files that its results name."""
+        outcomes = (row.outcome for row in self.tasks.values())
+        return frozenset(blob.hash for outcome in outcomes if outcome for blob in outcome.blobs)
 
     @property
     def waiting_over(self) -> bool:
@@ -314,6 +321,7 @@ class TeamState:
 
     def _seat(self, members: tuple[Member, ...]) -> None:
         self.roster = codec.replace(self.roster, members=members)
+        self.budget = self.budget.seat(len(members))
 
     def _check_spec(self, spec: TaskSpec) -> None:
         self._need(spec.id not in self.tasks and spec.attempt == 1, "task-exists")
@@ -337,8 +345,8 @@ class TeamState:
         assert self.open_turn is not None
         line = " ".join(text.lower().split())
         self.empty += not line
-        self.repeats += bool(line) and line in self._said
-        self._said.add(line)
+        self.repeats += bool(line) and line in self.said
+        self.said.add(line)
         said = SaidLine(self.turn, self.open_turn.node, self.open_turn.agent, text)
         self.lines = (*self.lines, said)[-limits.LINES_KEPT_MAX :]
         self.open_turn = None
@@ -370,3 +378,11 @@ class TeamState:
 def replace_spec(spec: TaskSpec, step: Reassign, budget: Allowance) -> TaskSpec:
     """The spec of the next attempt: same task, same key, another (or the same) worker."""
     return codec.replace(spec, node=step.node, agent=step.agent, attempt=step.attempt, budget=budget)
+
+
+def step_of(data: bytes) -> Step:
+    """An entry's step; a term's first entry is empty, and one that we cannot read changes nothing here."""
+    try:
+        return decode_step(data) if data else Elect()
+    except PeerError:
+        return Elect()

@@ -354,6 +354,7 @@ SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago 
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
 
 # -- checkpoints and roster changes -----------------------------------------------------------------
+CHECKPOINT_ENTRIES = 512  # between checkpoints: what a start folds anew; a state is encoded that seldom
 ARCHIVE_ENTRIES_MAX = 16_384  # entries below the checkpoint kept on disk, for transcripts: some 16 MB a team
 SNAPSHOT_BYTES_MAX = 32 * 1024 * 1024  # 256 tasks with the largest specs and outcomes are 20 MiB. PeerError
 SNAPSHOT_PART_BYTES_MAX = 64 * 1024  # one part of it: half a link frame, so that beats find room beside it
