@@ -11,7 +11,7 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, verbs_find
+from ioa_p2p.node import checks, telling, verbs_find, verbs_team
 from ioa_p2p.node.arguments import flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
@@ -30,7 +30,7 @@ GOAL_S_MAX = 86_400.0  # a longer goal is a service, not a team
 def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
-        "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, "ask": _ask,
+        "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, **verbs_team.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, "tasks": _tasks, "task": _task, "cancel": _cancel,
         "doctor": _doctor, "stop": _stop, "seeds": _seeds,
     }  # fmt: skip

@@ -242,7 +242,7 @@ class Election(Follow, Lead):
 
     @property
     def _may_stand(self) -> bool:
-        aside = self._aside and self._may_be_followed
+        aside = self._aside and self.may_be_followed
         return self._electorate.may_lead(self._me.node) and self._log.may_vote and not aside
 
     @property

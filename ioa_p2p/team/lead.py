@@ -122,17 +122,13 @@ class Lead(Seat):
         if self._leaving_s is None:
             self._leaving_s = now.boot + self._timing.wait_s_max
         successor = self._replication.successor()
-        if successor is None and now.boot < self._leaving_s and self._may_be_followed:
+        if successor is None and now.boot < self._leaving_s and self.may_be_followed:
             return
         if successor is not None:
             self._send(successor, HandOver(*self._head()))
         self._become_follower(now, self.term, None)
 
-    @property
-    def _may_be_followed(self) -> bool:
-        return any(node != self._me.node and self._electorate.may_lead(node) for node in self._electorate.voters)
-
     def _stand_aside(self, now: Now, aside: bool) -> None:
         self._aside = aside
-        if aside and self._may_be_followed:
+        if aside and self.may_be_followed:
             self._step_down(now)

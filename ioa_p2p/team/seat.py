@@ -135,6 +135,11 @@ class Seat(ABC):
         """A coordinator is known, and an entry of its term is decided: the team can decide."""
         return self._coordinator is not None and self._log.matches(self.commit_index, self.term)
 
+    @property
+    def may_be_followed(self) -> bool:
+        """Another node may coordinate, so we may stand aside."""
+        return any(node != self._me.node and self._electorate.may_lead(node) for node in self._electorate.voters)
+
     def entry_at(self, index: int) -> Held | None:
         """What the log holds there, decided or not; None also for what is in the state only."""
         return self._log.get(index)
