@@ -17,14 +17,14 @@ from typing import NamedTuple
 from ioa_p2p.effects import Save
 from ioa_p2p.errors import StorageError
 from ioa_p2p.node import clock
+from ioa_p2p.node.place import is_elsewhere, place_of
 from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.inspection import Damage, inspect, is_damage
 from ioa_p2p.storage.salvage import salvage
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team.recall import doubt
-from ioa_p2p.wire.ids import blake, node_text
+from ioa_p2p.wire.ids import node_text
 
-MACHINE_ID = Path("/etc/machine-id")  # of the installed system; Linux alone has it
 _PLACE = ("node", b"place")  # the row that tells which file of which machine this is
 _OWNER = ("node", b"owner")  # and whose
 
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
 def open_memory(path: Path, node: bytes) -> Memory:
     """The store of `node` in `path`. Raises StorageError('newer-file' | 'locked' | 'read-only' | 'disk-full' |
     'unreadable' | 'other-key'); then the file is as it was."""
-    before = _place(path)
+    before = place_of(path)
     try:
         storage, losses = SqliteStorage(path), list[Loss]()
     except StorageError as fault:
@@ -53,9 +53,9 @@ def open_memory(path: Path, node: bytes) -> Memory:
         storage, losses = _salvaged(path, inspect(path) or Damage(str(fault)))
     try:
         _check_owner(path, storage, node)
-        if _has_moved(storage.get(*_PLACE), before):
+        if is_elsewhere(storage.get(*_PLACE) or before, before):
             losses.append(_doubt_copy(storage))
-        _note(storage, Save(*_OWNER, node), Save(*_PLACE, _place(path)))
+        _note(storage, Save(*_OWNER, node), Save(*_PLACE, place_of(path)))
     except BaseException:
         storage.close()
         raise
@@ -90,18 +90,3 @@ def _note(storage: Storage, *rows: Save) -> None:
     """Only what is news: a start writes nothing that it need not. A full disk keeps nobody from starting."""
     with suppress(StorageError):
         storage.commit([row for row in rows if storage.get(row.space, row.key) != row.value])
-
-
-def _place(path: Path) -> bytes:
-    """16 B of the machine, zeros if it has no name, and the file's number in its file system, u64be."""
-    machine = MACHINE_ID.read_bytes().strip() if MACHINE_ID.is_file() else b""
-    file = path.stat().st_ino if path.exists() else 0
-    return (blake(machine, 16) if machine else bytes(16)) + (file % 2**64).to_bytes(8)
-
-
-def _has_moved(noted: bytes | None, found: bytes) -> bool:
-    """A machine without a name proves nothing; a file that was just made has no past."""
-    if noted is None:
-        return False
-    machines = {noted[:16], found[:16]} - {bytes(16)}
-    return len(machines) == 2 or noted[16:] != found[16:]
