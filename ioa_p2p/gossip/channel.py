@@ -86,7 +86,7 @@ class Channel:
 
     def doubt(self) -> None:
         """Our disk forgot some of this team, perhaps lines of ours."""
-        self._doubt.raised = self._me in self._chains and len(self._chains) > 1
+        self._doubt.raised = True
 
     def _load(self, now: Now, authors: Collection[bytes]) -> None:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
@@ -114,7 +114,7 @@ class Channel:
             raise UsageError("chain-forked", "this node's chain has two histories", "form the team anew")
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
-        if self._doubt.raised:
+        if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
             raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
 
@@ -208,9 +208,7 @@ class Channel:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
         self._repair.hear(peer)
-        if self._me in self._chains:
-            ours = next((head.seq for head in message.heads if head.author == self._me), 0)
-            self._doubt.hear(peer, ours, self._chains[self._me].head, self._chains.keys() - {self._me})
+        self._doubt.hear(peer, next((head.seq for head in message.heads if head.author == self._me), 0))
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)

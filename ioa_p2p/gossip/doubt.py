@@ -14,11 +14,14 @@ class Doubt:
 
     def __init__(self) -> None:
         self.raised = False
-        self._agreeing: set[bytes] = set()
+        self._held: dict[bytes, int] = {}
 
-    def hear(self, peer: bytes, seq: int, head: int, others: Collection[bytes]) -> None:
-        """`peer` holds our chain up to `seq`, we up to `head`. others: the other members."""
-        if not self.raised:
-            return
-        (self._agreeing.add if seq <= head else self._agreeing.discard)(peer)
-        self.raised = 2 * len(self._agreeing.intersection(others)) < len(others)
+    def hear(self, peer: bytes, seq: int) -> None:
+        """`peer` holds our chain up to `seq`."""
+        self._held[peer] = seq
+
+    def lasts(self, head: int, others: Collection[bytes]) -> bool:
+        """head: how far we hold our chain now. others: the other members."""
+        agreeing = sum(peer in others and seq <= head for peer, seq in self._held.items())
+        self.raised = self.raised and 2 * agreeing < len(others)
+        return self.raised
