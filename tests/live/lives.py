@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 LIFE_S = 180.0  # a life that is longer hangs
-KINDS = ("launch", "invite", "team", "vote", "decision", "task", "chat", "dht", "past")
+KINDS = ("launch", "invite", "team", "vote", "decision", "task", "chat", "dht", "trust")
 
 
 class Death(NamedTuple):
@@ -28,7 +28,8 @@ class Death(NamedTuple):
 
 @dataclass
 class Lives:
-    """deaths: those that came to pass. lost: facts that were told and are no more so."""
+    """deaths: those that came to pass. starts: lives that nothing but their death
+    ended. lost: facts that were told and are no more so."""
 
     folder: Path
     deaths: int = 0
@@ -56,6 +57,8 @@ class Lives:
         )
         if done.returncode not in (0, -signal.SIGKILL):
             self.lost.append(done.stderr[-2_000:])
+        else:
+            self.starts += 1
         for line in done.stdout.splitlines():
             self._hear(json.loads(line))
         return done.returncode
@@ -63,7 +66,6 @@ class Lives:
     def _hear(self, fact: dict[str, Any]) -> None:
         match fact:
             case {"fact": "started", "degraded": degraded}:
-                self.starts += 1
                 self.lost += filter(None, degraded)
             case {"fact": "founded", "team": team}:
                 self._founded.add(team)
