@@ -30,9 +30,8 @@ def main() -> int:
         print("\n".join(lives.lost), end="", file=sys.stderr)
     met = figures["deaths"] >= 30 and figures["starts"] == figures["deaths"] + figures["kinds"]
     met = met and not figures["lost"] and not figures["votes_twice"]
-    print(
-        f"{'met   ' if met else 'MISSED'} deaths >= 30, all started again, lost == 0, votes_twice == 0", file=sys.stderr
-    )
+    bar = "deaths >= 30, starts == deaths + kinds, lost == 0, votes_twice == 0"
+    print(f"{'met   ' if met else 'MISSED'} {bar}", file=sys.stderr)
     print(json.dumps(figures) if options.json else "\n".join(f"{name:12} {value}" for name, value in figures.items()))
     return 0
 
