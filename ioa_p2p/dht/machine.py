@@ -298,6 +298,8 @@ class DhtMachine:
         self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
+        if self._peers.table.good:
+            self._out.append(Emit(events.Filled()))
         self._readiness.filled(now)
         self._publisher.pump(now)
 

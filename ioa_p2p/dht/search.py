@@ -45,7 +45,7 @@ class Search:
     """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once.
 
     paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment. k: how many; fewer
-    than there are holders for a brief read.
+    than there are holders for a brief read. hurried: see `lookup.Lookup`.
     """
 
     request: type[FindNode] | type[FindRecord] | type[FindPointers] = FindNode
@@ -57,9 +57,12 @@ class Search:
         done: Callable[[Now, Any], None],
         paths: int = limits.DHT_PATHS_WRITE,
         k: int = limits.DHT_K,
+        *,
+        hurried: bool = False,
     ) -> None:
         self.key = key
-        self.lookup = Lookup(space.at(key), paths, means.density.radius if k == limits.DHT_K else 0, k)
+        radius = means.density.radius if k == limits.DHT_K else 0
+        self.lookup = Lookup(space.at(key), paths, radius, k, hurried=hurried)
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
         self._k = k

@@ -416,6 +416,8 @@ class Node:
         if self.directory.on_event(event):
             return
         match event:
+            case dht_events.Filled():
+                self.neighbourhood.choose()
             case dht_events.Ready(peers, reachable, _):
                 self.ready.set()
                 self.relays.choose()

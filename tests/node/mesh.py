@@ -33,6 +33,8 @@ class Mesh:
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
+        self._seeds: dict[str, tuple[str, ...]] = {}
+        self._tried: dict[str, asyncio.Event] = {}  # set once a start has succeeded or failed
         self.stacks: dict[str, AsyncExitStack] = {}
 
     async def __aenter__(self) -> "Mesh":
@@ -48,6 +50,7 @@ class Mesh:
         home.make_folders()
         home.make_key()
         number = len(self._configs) + 1
+        self._seeds[name] = seeds
         self._configs[name] = Config(
             home=home,
             mesh=MESH,
@@ -72,6 +75,17 @@ class Mesh:
         return NodeKey(self._configs[name].home.read_key())
 
     async def start(self, name: str) -> Node:
+        """After those of its seeds that are about to start: who asks before they listen asks again seconds later."""
+        tried = self._tried[name] = asyncio.Event()
+        try:
+            for seed in self._seeds[name]:
+                if seed in self._tried:
+                    await self._tried[seed].wait()
+            return await self._start(name)
+        finally:
+            tried.set()
+
+    async def _start(self, name: str) -> Node:
         config = self._configs[name]
         stack = self.stacks[name] = AsyncExitStack()
         parts: Any = {"datagrams": self._datagrams(config), "links": self._links(config)}
