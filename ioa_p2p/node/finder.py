@@ -1,7 +1,7 @@
 """Finding agents: from words, types and meaning to cards, asking as few as will do.
 
     local directory, own agents ──────────────────────────────────> hits at once ── asked whether they live ──┐
-    query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the last ten ──> hits
+    query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the best ──> hits
 
 Everything found is untrusted text; who it is from is proven, and that its node answers: by its record given by itself,
 or by a link that stands. Whoever's node answers neither way is not offered. A dead node costs one short wait, however
