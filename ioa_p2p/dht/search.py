@@ -16,6 +16,7 @@ from typing import Any
 from ioa_p2p.dht import space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Call, Calls
+from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.lookup import Lookup
 from ioa_p2p.dht.path import Path
 from ioa_p2p.dht.peers import Peers
@@ -39,6 +40,7 @@ class Means:
     agenda: Agenda
     faults: Counter[str]
     density: Density
+    cards: Cards
 
 
 class Search:

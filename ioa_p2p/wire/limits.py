@@ -320,16 +320,15 @@ LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest
 FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; see docs/search-mesh.md
 FIND_WORDS_BESIDE_CELLS = 8  # words of a query, rarest first, where there is a model; likewise
 FIND_WORDS_MAX = 20  # where there is none; more add little and cost a lookup each
-FIND_NAMES_MAX = 60  # names of the most promising that are read for their meaning: some 2 ms each
 POINTERS_BRIEF_K = 6  # nearest holders that a brief read hears: on four paths, so one liar hides nothing
-FIND_CELL_POINTERS = 24  # of one cell, the nearest: nobody farther comes among the last ten
+FIND_CELL_POINTERS = 24  # of one cell, the nearest: hardly anybody farther is looked at
 FIND_WORD_POINTERS = 32  # of one word; who is under several words is found under a rarer one
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
 FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
 FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
-FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
-FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+FIND_CARDS_MAX = 20  # cards read for one ranking; most come along with their records
+FIND_RECORDS_MAX = 26  # records asked for to fill these: some are gone, some nodes silent
 PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
 
 # -- first contacts ---------------------------------------------------------------------------------
