@@ -46,7 +46,7 @@ class Reading:
         self._finished = False
 
     def start(self, now: Now) -> None:
-        self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
+        self._end = self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._search(now, (0, 0))
 
     @property
@@ -93,6 +93,7 @@ class Reading:
     def _finish(self, now: Now) -> None:
         if not self._finished:
             self._finished = True
+            self._end.drop()
             self._done(now, self)
 
     def _deeper(self, depth: int, bits: int) -> list[Place]:
