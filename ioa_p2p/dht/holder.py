@@ -12,7 +12,7 @@ from itertools import islice
 from ioa_p2p.dht import ranking, space
 from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.peers import Peers
-from ioa_p2p.dht.records import Gate
+from ioa_p2p.dht.records import Claim, Gate
 from ioa_p2p.dht.store import Held
 from ioa_p2p.dht.store import Store as Kept
 from ioa_p2p.dht.tokens import Tokens
@@ -91,15 +91,15 @@ class Holder:
         or zeal, is answered: silence would mean to it that we are dead."""
         if not self._tokens.holds(now, peer, store.token):
             return Stored(store.id, client, Verdict.TOKEN)
-        source = space.subnet(peer.host) or peer.key
+        claim, source = Claim(store.frame), space.subnet(peer.host) or peer.key
         try:
-            verdict = self._gate.admit(now, store.frame, source, sender=peer.key)
+            verdict = self._gate.admit(now, claim, source, sender=peer.key)
         except PeerError as fault:
             if fault.code not in _REFUSED:
                 raise
             self._faults[fault.code] += 1
             return Stored(store.id, client, _REFUSED[fault.code])
-        return Stored(store.id, client, verdict, self._kept.crowded(self._gate.key(store.frame)))
+        return Stored(store.id, client, verdict, self._kept.crowded(claim.key))
 
     def had(self, now: Now, peer: Contact, have: Have, client: bool) -> Had:
         asked = (have.hashes[i : i + 8] for i in range(0, len(have.hashes) - 7, 8))

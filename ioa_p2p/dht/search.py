@@ -82,7 +82,7 @@ class Search:
         for contact in first:
             self._suspect(now, contact)
         self.lookup.start(first)
-        self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
+        self._end = self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._step(now)
 
     @property
@@ -150,6 +150,7 @@ class Search:
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
+            self._end.drop()
             if self.lookup.done and self._k == limits.DHT_K:
                 self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)
