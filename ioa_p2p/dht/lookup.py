@@ -67,8 +67,9 @@ class Lookup:
             path.begin(known, order)
 
     def widen(self, pool: Iterable[Contact]) -> None:
-        """Ask all of the pool too."""
+        """Ask all of the pool too. No answer can spare any of it, so more are asked side by side."""
         self._pool = list(pool)
+        self._alpha = limits.DHT_ALPHA
         self._calls_max += self._kept_calls
         self._kept_calls = 0
 

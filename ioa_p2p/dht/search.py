@@ -16,6 +16,7 @@ from typing import Any
 from ioa_p2p.dht import space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Call, Calls
+from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.lookup import Lookup
 from ioa_p2p.dht.path import Path
 from ioa_p2p.dht.peers import Peers
@@ -39,6 +40,7 @@ class Means:
     agenda: Agenda
     faults: Counter[str]
     density: Density
+    cards: Cards
 
 
 class Search:
@@ -80,7 +82,7 @@ class Search:
         for contact in first:
             self._suspect(now, contact)
         self.lookup.start(first)
-        self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
+        self._end = self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._step(now)
 
     @property
@@ -148,6 +150,7 @@ class Search:
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
+            self._end.drop()
             if self.lookup.done and self._k == limits.DHT_K:
                 self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)

@@ -1,8 +1,8 @@
 """The gossip machine of a node: all its team channels and its blobs. Pure.
 
-    Entries | Frontier | Want | Held ──> the team's Channel ──┐
-    BlobWant | BlobPiece | BlobNone ───> Blobs ───────────────┼──> Save, Send, SetTimer, Emit
-    OpenChannel | Say | LinkPeer | .. ──> one of them ─────────┘
+    Entries | Frontier | Want | Served | Held ──> the team's Channel ──┐
+    BlobWant | BlobPiece | BlobNone ──> Blobs ─────────────────────────┼──> Save, Send, SetTimer, Emit
+    OpenChannel | Say | LinkPeer | .. ──> one of them ──────────────────┘
 
 On disk: "chat" team -> members, the channels that are open; chains and blobs as log.py and blobs.py say.
 `rows` is kept and read again when old entries or blob pieces are served, so that they need not stay in memory.
@@ -41,6 +41,7 @@ from ioa_p2p.wire.gossip import (
     Frontier,
     GossipMessage,
     Held,
+    Served,
     Want,
     split,
 )
@@ -80,6 +81,8 @@ class GossipMachine:
             return channel.frontier(now, peer, message)
         if isinstance(message, Want):
             return channel.want(peer, message)
+        if isinstance(message, Served):
+            return channel.served(now, peer, message)
         return self._blob(now, peer, message)
 
     def _blob(self, now: Now, peer: bytes, message: BlobWant | BlobPiece | BlobNone) -> list[Effect]:

@@ -327,8 +327,7 @@ class Node:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
         means = Means(
-            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load,
-            self.silence,
+            self.directory, self.neighbourhood, self.local, self.trust, self.experience.load, self.silence
         )  # fmt: skip
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
