@@ -16,6 +16,7 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.gossip import frontier, transcript
+from ioa_p2p.gossip.doubt import Doubt
 from ioa_p2p.gossip.events import Behind, Delivered, Forked, Said
 from ioa_p2p.gossip.frontier import Marks
 from ioa_p2p.gossip.log import Chain, Judgement
@@ -39,6 +40,7 @@ class Channel:
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
         self._chains = {member: Chain(team, member, rows) for member in sorted(members)}
         self._order = Order(self._chains, transcript.forced(rows, team))
+        self._doubt = Doubt()
         self._marks = Marks()
         self._reach = Reach(self._me, self._marks, rng)
         self._repair = Repair(rng)
@@ -83,6 +85,10 @@ class Channel:
         """After a sleep: compare frontiers at once."""
         return self._tell(now, self._reach.linked)
 
+    def doubt(self) -> None:
+        """Our disk forgot some of this team, perhaps lines of ours."""
+        self._doubt.raised = True
+
     def _load(self, now: Now, authors: Collection[bytes]) -> None:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
             if entry.node == self._me:
@@ -109,6 +115,8 @@ class Channel:
             raise UsageError("chain-forked", "this node's chain has two histories", "form the team anew")
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
+        if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
+            raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
 
     def _news(self) -> tuple[tuple[bytes, int], ...]:
@@ -207,6 +215,7 @@ class Channel:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
         self._repair.hear(peer)
+        self._doubt.hear(peer, next((head.seq for head in message.heads if head.author == self._me), 0))
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 class OpenChannel:
     """Join a team's channel, or change its members. Survives restarts until CloseChannel.
 
-    members: node keys, ours included. Raises UsageError('bad-members').
+    members: node keys, ours included. doubted: our disk forgot some of it; see `gossip.doubt`.
+    Raises UsageError('bad-members').
     """
 
     team: bytes
     members: tuple[bytes, ...]
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

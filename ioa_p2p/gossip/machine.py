@@ -137,8 +137,11 @@ class GossipMachine:
                 return self._of(team).say(now, kind, body)
             case LinkPeer(node, up):
                 return self._link(now, node, up)
-            case OpenChannel(team, members):
-                return self._join(now, team, members)
+            case OpenChannel(team, members, doubted):
+                joined = self._join(now, team, members)
+                if doubted:
+                    self._channels[team].doubt()
+                return joined
             case CloseChannel(team):
                 return self._close(team)
             case ForgetTeam(team, members, blobs):

@@ -46,6 +46,7 @@ from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
+from ioa_p2p.node.memory import Memory, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
@@ -59,9 +60,8 @@ from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.storage.base import Storage
-from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
-from ioa_p2p.team.events import CancelTeam
+from ioa_p2p.team.events import CancelTeam, MemoryLost
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.worker import Queue
 from ioa_p2p.version import SOFTWARE
@@ -129,8 +129,12 @@ class Node:
         self._stack.enter_context(config.home.lock())
         self.key = NodeKey(config.home.read_key())
         self.network = ids.network_id(config.mesh)
-        self.storage = self._parts[0] or SqliteStorage(config.home.database)
+        given = self._parts[0]
+        self.memory = Memory(given) if given else open_memory(config.home.database, self.key.node)
+        self.storage = self.memory.storage
         self._stack.callback(self.storage.close)
+        for loss in self.memory.losses:
+            self.alarms.ours(loss.text, loss.hint)
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
         self.boot = self._count_start()
@@ -139,7 +143,7 @@ class Node:
             await self._open_net()
             self._start_machines()
         except PeerError as fault:  # nobody else has spoken yet: it is a row of ours
-            hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
+            hint = "move the file away: the node then asks its peers for its teams, and votes in none of them"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
 
@@ -362,15 +366,21 @@ class Node:
             async with asyncio.timeout(JOIN_WAIT_S):
                 await self.ready.wait()
 
-    def give_up(self, story: Story, outcome: str) -> None:
+    def give_up(self, story: Story, outcome: str, answer: str = "") -> None:
         """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
-        story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
+        story.end({"team": story.team.hex(), "outcome": outcome, "answer": answer, "files": [], "credits": []})
         with suppress(UsageError):
             self.teams_driver.command(CancelTeam(story.team))
 
     def _end_overtime(self, story: Story) -> None:
         if story.result is None:
             self.give_up(story, "expired")
+
+    def _end_unsaved(self, fault: StorageError) -> None:
+        """A launch that cannot be written down ends now, not by its deadline: nobody was asked yet."""
+        for story in self.stories.all():
+            if not story.is_founded:
+                self.give_up(story, "failed", f"The goal was not begun: {fault} ({fault.hint}).")
 
     async def _pursue(self, story: Story, goal_s: float) -> None:
         await self.joined()
@@ -447,13 +457,17 @@ class Node:
                 self.gossip_driver.faults[code] += 1
             case gossip_events.Forked(_, author, seq):
                 told = f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}"
-                self.alarms.of(author, told)
+                way_out = "form the team anew; if another node runs with this key, stop one of them"
+                self.alarms.ours(told, way_out) if author == self.key.node else self.alarms.of(author, told)
             case gossip_events.Behind(_, node, True):
                 log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
             case _:
                 pass
 
     def _on_teams(self, event: Any) -> None:
+        if isinstance(event, MemoryLost):
+            told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
+            self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
         self.experience.on_event(event)
         self.teamwork.on_event(event)
 
@@ -463,6 +477,8 @@ class Node:
                 "disk works"
             )
         self.health = fault
+        if fault is not None:
+            self._end_unsaved(fault)
 
     def _on_clone(self, node: bytes, text: str) -> None:
         if node == self.key.node:

@@ -40,6 +40,11 @@ class Story:
         for emit in list(self._watchers):
             emit(event)
 
+    @property
+    def is_founded(self) -> bool:
+        """Its team stands, or it is over."""
+        return self._founded.is_set()
+
     def end(self, result: dict[str, Any]) -> None:
         """The team is over: all that follow it get `result`. The first end stands."""
         if self.result is None:

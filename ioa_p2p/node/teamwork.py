@@ -76,6 +76,7 @@ class Teamwork:
             events.StartTask: lambda event: self.jobs.start(event),
             events.CancelTask: lambda event: self.jobs.cancel(event),
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
+            events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
             events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
         }
@@ -101,10 +102,15 @@ class Teamwork:
         story.end(telling.failed_launch(event, time.time() - story.started))
 
     def _formed(self, event: events.TeamFormed) -> None:
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        doubted = not self._machine.teams[event.team].election.may_vote
+        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
+
+    def _memory_lost(self, event: events.MemoryLost) -> None:
+        voters = self._machine.teams[event.team].state.roster.voters
+        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]

@@ -71,7 +71,7 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "agents_failed": {name: str(fault) for name, fault in node.agents.failures.items()},
         "teams_open": sum(story.result is None for story in node.stories.all()),
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
-        "degraded": str(node.health) if node.health else "",
+        "degraded": checks.degraded(node),
         "alarms": node.alarms.texts,
         "clock_offset_s": node.dht.clock_offset_s,
         "notes": node.access.notes,

@@ -16,7 +16,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.decisions import open_founding, spaces
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     Answer,
     CancelTeam,
@@ -25,6 +25,7 @@ from ioa_p2p.team.events import (
     Elected,
     LineSaid,
     LinkPeer,
+    MemoryLost,
     Orphan,
     PhaseChanged,
     PlanFailed,
@@ -42,6 +43,7 @@ from ioa_p2p.team.events import (
 )
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
@@ -95,11 +97,20 @@ class Ground:
 
 class Team:
     def __init__(
-        self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False, ahead_s: int = 0
+        self,
+        ground: Ground,
+        founding: bytes,
+        team: bytes,
+        *,
+        lost_disk: bool = False,
+        ahead_s: int = 0,
+        blank: bool = False,
     ) -> None:
         """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
+        blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it."""
         entry = open_founding(founding, ground.network, team, 0)
+        rows = _no_rows if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters:
@@ -112,7 +123,7 @@ class Team:
         self._mine = [member for member in roster.members if member.node == self.node]
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, ground.rows,
+            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
             lost_disk=lost_disk,
         )  # fmt: skip
         self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue)
@@ -266,6 +277,8 @@ class Team:
             return []
         before = set(self._down)
         (self._down.discard if link.up else self._down.add)(link.node)
+        if not link.up:
+            self._unheard.add(link.node)  # it may come back without its disk, and know nothing of us
         effects = self._settle(now, self._election.handle_command(now, link))
         if link.up:
             effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
@@ -320,6 +333,8 @@ class Team:
             case told.Deposed():
                 self._coordinator = None
                 return []
+            case told.MemoryLost():
+                return [Emit(MemoryLost(self.team, event.what))]
             case _:  # a higher incarnation: its founding entry will be brought
                 return []
 
@@ -455,6 +470,10 @@ class Team:
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
+
+
+def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
+    return []
 
 
 def _read(step: bytes) -> Step:

@@ -44,11 +44,13 @@ class Mesh:
         await asyncio.gather(*map(self.stop, list(self.stacks)))
 
     def make(self, name: str, *, seeds: tuple[str, ...] = (), allow: tuple[str, ...] = (), agents: Any = ()) -> Config:
-        """Write down a node: seeds and allow name other nodes of this mesh. agents: (name, target) pairs."""
+        """Write down a node, with the key that its folder may have. seeds and allow name other nodes of this mesh.
+        agents: (name, target) pairs."""
         place = self._folder / name
         home = Home(name, place, place)
         home.make_folders()
-        home.make_key()
+        if not home.key.exists():
+            home.make_key()
         number = len(self._configs) + 1
         self._seeds[name] = seeds
         self._configs[name] = Config(

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,12 @@ from typing import Any
 import pytest
 
 from ioa_p2p.adapters.base import Attachment
+from ioa_p2p.effects import Save
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.node import reports, verbs
 from ioa_p2p.node.control import ControlServer
 from ioa_p2p.node.node import Node
+from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.wire import limits
 from tests.node.mesh import HELLO, Mesh
 
@@ -213,9 +214,9 @@ async def test_a_row_of_the_store_that_cannot_be_read_is_named_and_nothing_start
 
 def overwrite(node: Node, space: str, value: bytes) -> bytes:
     """Put `value` in the one row of `space`; what stood there."""
-    with contextlib.closing(sqlite3.connect(node.config.home.database)) as database, database:
-        ((before,),) = database.execute("SELECT value FROM rows WHERE space = ?", (space,))
-        database.execute("UPDATE rows SET value = ? WHERE space = ?", (value, space))
+    with contextlib.closing(SqliteStorage(node.config.home.database)) as storage:
+        ((key, before),) = storage.scan(space)
+        storage.commit([Save(space, key, value)])
     return before
 
 
