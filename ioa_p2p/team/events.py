@@ -9,6 +9,7 @@ from ioa_p2p.steps import Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.roster import Caps, Member, Roster
+from ioa_p2p.wire.spending import NOTHING, Spent
 from ioa_p2p.wire.step import Blob, Conclude, TaskSpec
 
 # -- commands: forming and steering -----------------------------------------------------------------
@@ -57,20 +58,23 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """The planner's answer to PlanWanted(view); version = view.version. An older one is ignored."""
+    """The planner's answer to PlanWanted(view); version = view.version. An older one is ignored, but what it cost
+    is counted. spent: by the planner for this step."""
 
     team: bytes
     version: int
     step: Step
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFailed:
-    """The planner could not answer."""
+    """The planner could not answer. spent: for the try."""
 
     team: bytes
     version: int
     reason: str
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

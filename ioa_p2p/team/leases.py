@@ -67,13 +67,19 @@ class Leases:
             return None
         stand_in = self._stand_in(row)
         if stand_in is not None:
-            reason = "busy" if lease.busy else "worker lost"
-            return Reassign(row.spec.id, row.spec.attempt + 1, stand_in.node, stand_in.agent, reason)
+            return self._move(row, lease, stand_in)
         if now.boot <= lease.until_s + self._profile.grace_s:
             return None
         return self._final(row, "failed" if may_repeat(row.spec.effect) else "unknown", "worker lost")
 
     # -- small parts
+
+    def _move(self, row: TaskRow, lease: Lease, to: Member) -> Step:
+        spec, begun = row.spec, not lease.busy
+        if begun and self._state.budget.write_off(spec.id).cannot_fit(spec.budget):
+            return self._final(row, "failed", "worker lost, and no budget left for another try")
+        reason = "worker lost" if begun else "busy"
+        return Reassign(spec.id, spec.attempt + 1, to.node, to.agent, reason, begun)
 
     def _of(self, now: Now, row: TaskRow) -> Lease:
         """The lease of the current attempt; it begins when it is first looked at."""
@@ -120,4 +126,5 @@ def _outcome(report: Report) -> Outcome:
         summary=report.summary,
         reason=report.note,
         retry=report.retry,
+        spent=report.spent,
     )

@@ -275,9 +275,9 @@ class Team:
         if self._coordinator is None:
             return []
         if isinstance(plan, PlanStep):
-            problem = self._coordinator.on_plan(now, plan.version, plan.step)
+            problem = self._coordinator.on_plan(now, plan.version, plan.step, plan.spent)
         else:
-            problem = self._coordinator.on_plan_failed(plan.version, plan.reason)
+            problem = self._coordinator.on_plan_failed(plan.version, plan.reason, plan.spent)
         refused: list[Effect] = [Emit(PlanRefused(self.team, problem))] if problem else []
         return [*refused, *self._settle(now, [])]
 

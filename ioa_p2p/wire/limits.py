@@ -357,3 +357,7 @@ MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small 
 MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
 PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
 LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
+
+# -- tasks and budgets ------------------------------------------------------------------------------
+AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
+AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
