@@ -377,9 +377,7 @@ SETTINGS: tuple[Setting, ...] = (
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
     ),
     Setting("planner", "planner", _words("rules", "llm"), "who plans: rules, or a model at OPENAI_BASE_URL"),
-    Setting(
-        "model", "model", Kind("text", str, _path), "which model plans; empty = OPENAI_MODEL, or the only one there"
-    ),
+    Setting("model", "model", Kind("text", str, _path), "which model; empty = OPENAI_MODEL, or the only one there"),
     Setting("dht.host", "dht_host", _ADDRESS, "address the DHT binds; 127.0.0.1 = this machine only"),
     Setting("dht.port", "dht_port", _PORT, "UDP port of the DHT; 0 = any free one"),
     Setting("link.host", "link_host", _ADDRESS, "address links bind; 127.0.0.1 = this machine only"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ioa_p2p.errors import PeerError
-from ioa_p2p.llm.port import ModelError, Reply, Usage
+from ioa_p2p.llm.port import ModelError, Reply, Usage, tokens_of
 from ioa_p2p.llm.scripted import Turn
 from ioa_p2p.mind.answer import read
 from ioa_p2p.mind.fence import Fence, quoted
