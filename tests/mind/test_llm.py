@@ -175,6 +175,7 @@ def test_a_goal_is_done_only_when_all_its_tasks_are_or_were_made_good() -> None:
     assert isinstance(step_of(seen(failed, T1), done), Conclude)
     other = task(6, CY, "cy", "words.count", "failed")
     assert "t2 is failed" in told(seen(T1, other), {"why": "", "step": DONE})
+    assert "t1 has succeeded" in told(seen(T1), step(do="conclude", outcome="failed", answer="No"))
     assert "still runs" in told(seen(replace(T1, state="running")), step(do="conclude", outcome="failed", answer="No"))
 
 
