@@ -65,7 +65,7 @@ from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
 from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.machine import Teams
-from ioa_p2p.team.worker import Queue
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
@@ -208,7 +208,7 @@ class Node:
         self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
         self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
         profile = self.config.profile
-        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max, self.key.node)
         self.teams = Teams(
             self.key,
             self.network,

@@ -191,7 +191,7 @@ class Coordinator:
             return None
         if self._stop is None and self._ending is not None:
             return log_step(self._ending, self._state, self._me, now, self._rng)
-        return forced_conclusion(self._state, outcome, reason)
+        return forced_conclusion(self._state, outcome, reason, self._leases.texts)
 
     def _resume(self, now: Now) -> Step | None:
         waiting = self._state.waiting
