@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.spending import NOTHING, UNLIMITED, Allowance, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Task:
 
     deadline_s: seconds from now the run may take at most.
     key: idempotency key (16 B), the same for every attempt.
+    budget: what it may spend; a run that tells more is stopped.
     """
 
     id: bytes
@@ -39,14 +41,16 @@ class Task:
     inputs: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     attachments: tuple[Attachment, ...] = ()
     deadline_s: float = 600.0
+    budget: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """fraction: 0..1, or None when unknown."""
+    """fraction: 0..1, or None when unknown. spent: by this run so far."""
 
     fraction: float | None
     note: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,12 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`outputs`: output type name -> JSON-like value. Ends the run."""
+    """`outputs`: output type name -> JSON-like value. Ends the run. spent: by it; nothing: as told last."""
 
     outputs: dict[str, Any]
     attachments: tuple[Attachment, ...] = ()
     summary: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class Failed:
     code: str
     message: str = ""
     retry: bool = True
+    spent: Spent = NOTHING
 
 
 Event = Progress | Delta | Result | Failed

@@ -15,6 +15,7 @@ from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.worker import Began, Busy, Ended, Job, Told, Worker, WorkerEvent
 from ioa_p2p.team import events
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.spending import NOTHING
 from ioa_p2p.wire.step import Blob
 
 INLINE_BYTES = limits.TASK_VALUE_BYTES_MAX // 2  # one value inline; the rest of the map must fit too
@@ -67,7 +68,7 @@ class Jobs:
         except IoaError as fault:
             self._tell(events.TaskFailed(event.team, spec.id, spec.attempt, f"{fault.code}: {fault}"[:300]))
             return
-        self._worker.start(task, spec.agent, event.team)
+        self._worker.start(task, spec.agent, event.team, own=event.own)
         self._on_load()
 
     async def _task(self, event: events.StartTask) -> Task:
@@ -85,7 +86,9 @@ class Jobs:
                     attachments.append(Attachment(blob.name, blob.media_type, data))
         spec = event.spec
         left_s = max(1.0, event.seconds_left)
-        return Task(spec.id, spec.key, spec.attempt, spec.skill, spec.goal, inputs, tuple(attachments), left_s)
+        return Task(
+            spec.id, spec.key, spec.attempt, spec.skill, spec.goal, inputs, tuple(attachments), left_s, spec.budget
+        )
 
     # -- what the worker tells
 
@@ -98,7 +101,9 @@ class Jobs:
                 fraction = progress.fraction if progress else None
                 said = (progress.note if progress else "") or text.strip()[-limits.REASON_CHARS_MAX :]
                 note = _sayable(said, limits.REASON_CHARS_MAX)
-                self._tell(events.TaskProgress(job.team, job.task, job.attempt, fraction, note))
+                spent = progress.spent if progress else NOTHING
+                end = _sayable(text[-limits.SUMMARY_CHARS_MAX :], limits.SUMMARY_CHARS_MAX)
+                self._tell(events.TaskProgress(job.team, job.task, job.attempt, fraction, note, spent, end))
             case Busy():
                 self._tell(events.TaskFailed(job.team, job.task, job.attempt, "busy: the agent's queue is full"))
             case Ended(_, outcome, _):
@@ -115,20 +120,20 @@ class Jobs:
         try:
             outputs, blobs = self._pack(result)
         except IoaError as fault:
-            self._failed(job, Failed(fault.code, str(fault), retry=False))
+            self._failed(job, Failed(fault.code, str(fault), retry=False, spent=result.spent))
             return
         except Exception as fault:  # a stranger's adapter may hand over anything
-            self._failed(job, Failed("bad-output", f"{type(fault).__name__}: {fault}", retry=False))
+            self._failed(job, Failed("bad-output", f"{type(fault).__name__}: {fault}", False, result.spent))
             return
         summary = _sayable(result.summary or _only_text(result.outputs), limits.SUMMARY_CHARS_MAX)
-        self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary))
+        self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary, result.spent))
 
     def _failed(self, job: Job, failed: Failed) -> None:
         reason = _sayable(f"{failed.code}: {failed.message}".rstrip(": "), limits.REASON_CHARS_MAX)
         if failed.code == "worker-died":
             self._tell(events.WorkerDied(job.team, job.task, job.attempt, reason))
         else:
-            self._tell(events.TaskFailed(job.team, job.task, job.attempt, reason, failed.retry))
+            self._tell(events.TaskFailed(job.team, job.task, job.attempt, reason, failed.retry, failed.spent))
 
     def _pack(self, result: Result) -> tuple[bytes, tuple[Blob, ...]]:
         """Small outputs inline, large ones and files as blobs. Raises IoaError for too many or too large ones, and

@@ -11,6 +11,7 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 import asyncio
 import ipaddress
 import logging
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -27,8 +28,8 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
+from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
-from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
 from ioa_p2p.node import clock, relays
@@ -48,6 +49,7 @@ from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.memory import Memory, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.planning import model_of, planner_of
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
@@ -63,7 +65,7 @@ from ioa_p2p.storage.base import Storage
 from ioa_p2p.team import tasks, timing
 from ioa_p2p.team.events import CancelTeam, MemoryLost
 from ioa_p2p.team.machine import Teams
-from ioa_p2p.team.worker import Queue
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
@@ -83,7 +85,8 @@ log = logging.getLogger(__name__)
 class Node:
     """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
 
-    meaning: loads the index model, or gives None; called on a thread of its own.
+    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans instead of whom
+    the config and the environment name.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Node:
         datagrams: Datagrams | None = None,
         links: Links | None = None,
         meaning: Callable[[], Meaning | None] = load,
+        model: Model | None = None,
     ) -> None:
         self.config = config
         self.started = time.time()
@@ -102,6 +106,7 @@ class Node:
         self.alarms = Alarms()
         self.stories = Stories()
         self.stopping = asyncio.Event()
+        self.model = model or model_of(config, os.environ)
         self.sense = Sense(meaning if config.meaning else _no_model)
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
@@ -207,7 +212,7 @@ class Node:
         self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
         self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
         profile = self.config.profile
-        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max, self.key.node)
         self.teams = Teams(
             self.key,
             self.network,
@@ -256,7 +261,7 @@ class Node:
         self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self.publishing.records, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
-        planner = Rules()
+        planner = planner_of(self.model)
         self.teamwork = Teamwork(
             self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
             self.stories, self.agents.cards, self.config.home.reports,
@@ -274,6 +279,8 @@ class Node:
         self._stack.callback(self.describing.close)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
+        if self.model is not None:
+            self._stack.push_async_callback(self.model.aclose)
         self._stack.push_async_callback(self.teamwork.aclose)
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):

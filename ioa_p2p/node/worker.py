@@ -1,4 +1,4 @@
-"""Runs the tasks of this node's own agents: a bounded queue each, every end reported once.
+"""Runs the tasks of this node's own agents: a bounded queue each, the owner's own first, every end reported once.
 
     start(task, agent, team) ── queue ── slot ──> Began ── Told, Told, ... ──> Ended(Result | Failed)
               └─ queue full ──> Busy                 cancel ─> the process group is gone ─┘
@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ioa_p2p.adapters.base import Adapter, Delta, Failed, Progress, Result, Task
+from ioa_p2p.node.turns import Turns
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.spending import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Worker:
         self, agents: Mapping[str, Adapter], report: Report, concurrency: Mapping[str, int] | None = None
     ) -> None:
         self._agents, self._report, self._concurrency = agents, report, concurrency or {}
-        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._turns: dict[str, Turns] = {}
         self._jobs: dict[Job, asyncio.Task[Result | Failed]] = {}
         self._deaths: OrderedDict[bytes, int] = OrderedDict()
 
@@ -89,8 +91,9 @@ class Worker:
             count[job.agent] = count.get(job.agent, 0) + 1
         return count
 
-    def start(self, task: Task, agent: str, team: bytes) -> None:
-        """Queue a task. The same attempt twice is one job; a higher attempt ends the lower ones."""
+    def start(self, task: Task, agent: str, team: bytes, *, own: bool = False) -> None:
+        """Queue a task. The same attempt twice is one job; a higher attempt ends the lower ones. own: it is for a
+        goal of this node, and waits for no stranger's."""
         job = Job(team, task.id, task.attempt, agent)
         rivals = [each for each in self._jobs if (each.team, each.task) == (team, task.id)]
         if any(each.attempt >= task.attempt for each in rivals):
@@ -102,7 +105,7 @@ class Worker:
         else:
             for rival in rivals:
                 _cancel(self._jobs[rival])
-            running = self._jobs[job] = asyncio.create_task(self._queue(job, task))
+            running = self._jobs[job] = asyncio.create_task(self._queue(job, task, own))
             running.add_done_callback(lambda running: self._end(job, running))
 
     def cancel(self, task_id: bytes) -> None:
@@ -126,13 +129,13 @@ class Worker:
         outcome = Failed("cancelled", "cancelled before its end") if running.cancelled() else running.result()
         self._report(Ended(job, outcome, self._count_death(job, outcome)))
 
-    async def _queue(self, job: Job, task: Task) -> Result | Failed:
-        """Wait for a slot; the wait counts against the deadline."""
+    async def _queue(self, job: Job, task: Task, own: bool) -> Result | Failed:
+        """Wait for a turn; the wait counts against the deadline."""
         deadline = asyncio.get_running_loop().time() + task.deadline_s
-        slots = self._slots.setdefault(job.agent, asyncio.Semaphore(self._width(job.agent)))
+        turns = self._turns.setdefault(job.agent, Turns(self._width(job.agent)))
         try:
             async with asyncio.timeout_at(deadline):
-                await slots.acquire()
+                await turns.take(own=own)
         except TimeoutError:
             return Failed("deadline", f"waited {task.deadline_s:g} s for its turn")
         try:
@@ -140,7 +143,7 @@ class Worker:
             left_s = deadline - asyncio.get_running_loop().time()
             return await self._run(job, replace(task, deadline_s=left_s))
         finally:
-            slots.release()
+            turns.give()
 
     async def _run(self, job: Job, task: Task) -> Result | Failed:
         teller = _Teller(job, self._report)
@@ -183,7 +186,8 @@ class _Teller:
 
     def hear(self, event: Progress | Delta) -> None:
         if isinstance(event, Progress):
-            self._progress = event
+            before = self._progress.spent if self._progress else NOTHING
+            self._progress = event if event.spent != NOTHING else replace(event, spent=before)
         else:
             self._text.append(event.text)
         if self._timer is None:

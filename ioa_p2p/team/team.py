@@ -4,7 +4,7 @@
     Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
 
 After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
-election is one that does not know the end yet, and wakes it.
+election is one that does not know the end yet, and wakes it. It sleeps too when long after the deadline nobody leads.
 """
 
 import random
@@ -41,8 +41,10 @@ from ioa_p2p.team.events import (
     TurnMine,
     WorkerDied,
 )
+from ioa_p2p.team.life import Life
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
@@ -58,9 +60,9 @@ from ioa_p2p.team.state import (
 )
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.team.timing import Timing
-from ioa_p2p.team.worker import Deed, Queue, Worker
+from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import DecisionMessage, Entry, PreVoteRequest
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
 from ioa_p2p.wire.step import Elect, Step, decode_step
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
@@ -93,6 +95,7 @@ class Ground:
     profile: Profile
     timing: Timing
     queue: Queue
+    life: Life
 
 
 class Team:
@@ -126,7 +129,7 @@ class Team:
             max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
             lost_disk=lost_disk,
         )  # fmt: skip
-        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue)
+        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life)
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
@@ -135,6 +138,7 @@ class Team:
         self._reported: dict[bytes, tuple[int, str]] = {}
         self._orphans: set[tuple[bytes, int]] = set()
         self._awake_until_s = 0.0
+        self._led_s = 0.0
 
     @property
     def team(self) -> bytes:
@@ -154,6 +158,7 @@ class Team:
     def start(self, now: Now) -> list[Effect]:
         """Also after a restart: the decided past is told again."""
         now = self._ours(now)
+        self._led_s = now.boot
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
         formed = Emit(TeamFormed(self.team, self.state.roster))
@@ -169,7 +174,7 @@ class Team:
             raise PeerError("not-a-voter")
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not isinstance(message, PreVoteRequest):
+        elif self.asleep and not self._wakes(message):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
@@ -268,7 +273,8 @@ class Team:
             return []
         self._reported[report.task] = (report.attempt, report.state)
         spec = self.state.tasks[report.task].spec
-        return [Emit(TaskChanged(self.team, spec, report.state, False, report.fraction, report.note))]
+        told = TaskChanged(self.team, spec, report.state, False, report.fraction, report.note, report.summary)
+        return [Emit(told)]
 
     # -- what our side says
 
@@ -391,6 +397,8 @@ class Team:
         """All that must arrive is said again."""
         if self.state.conclusion is not None and now.boot >= self._awake_until_s and not self._worker.busy:
             return self._sleep()
+        if self._is_abandoned(now):
+            return [*self._carry(self._worker.abandon()), *self._sleep()]
         effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._unheard)]
         effects += [*self._tell_lost(), *self._repeat_wishes(), *self._settle(now, [])]
         hurry = self._unheard and self._brings_founding
@@ -456,6 +464,19 @@ class Team:
         kept = (*spaces(self.team), self._worker.space)
         return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
 
+    def _is_abandoned(self, now: Now) -> bool:
+        """Long after the goal's deadline nobody leads: whoever asked has vanished, and with it a majority."""
+        patience_s = self._ground.profile.lease_s + self._ground.profile.grace_s
+        if self._election.coordinator is not None:
+            self._led_s = now.boot
+        unled = now.boot > self._led_s + patience_s
+        return unled and now.wall > self.state.roster.deadline + patience_s and self.state.conclusion is None
+
+    def _wakes(self, message: DecisionMessage | TeamTraffic) -> bool:
+        """After the end, a voter that does not know of it; before, only one that leads: else two that were left
+        would keep each other awake."""
+        return isinstance(message, PreVoteRequest if self.state.conclusion is not None else Append)
+
     def _sleep(self) -> list[Effect]:
         self.asleep = True
         return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
@@ -463,7 +484,7 @@ class Team:
     def _wake(self, now: Now) -> list[Effect]:
         if not self.asleep:
             return []
-        self.asleep, self._awake_until_s = False, now.boot + _LINGER_S
+        self.asleep, self._awake_until_s, self._led_s = False, now.boot + _LINGER_S, now.boot
         woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
         return [*self._settle(now, woken), *self._beat(now)]
 

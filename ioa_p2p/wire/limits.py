@@ -216,7 +216,8 @@ STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
 TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
 TASK_INPUTS_MAX = 16  # types, as many as a skill may name
 TASK_ATTEMPTS_MAX = 8  # over: the task failed
-TASK_STARTS_MAX = 2  # starts of one task at one worker; the second death is a dead letter
+TASK_DEATHS_MAX = 2  # of the process of one task while its node lives; the second is a dead letter
+TASK_STARTS_MAX = 4  # starts of one task whose node crashed in its middle; then it is a dead letter too
 TASK_VALUE_BYTES_MAX = 16 * 1024  # inline inputs or outputs of one task; larger values go as blobs
 TASK_BLOBS_MAX = 8  # their names and hashes still fit one step
 BLOB_NAME_CHARS_MAX = 120  # a file name with its ending
@@ -251,7 +252,9 @@ ADAPTER_BACKOFF_S_MAX = 30.0  # longest wait before a worker process that keeps 
 ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Over: Failed
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
-AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+AGENT_QUEUE_MAX = (
+    QUEUE_MAX  # tasks waiting for one agent of ours: what was accepted must not be refused here. Over: Busy
+)
 
 # -- disjoint paths and regions of the DHT ----------------------------------------------------------
 DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
@@ -351,10 +354,6 @@ SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of sear
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
 
-# -- tasks and budgets ------------------------------------------------------------------------------
-AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
-AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
-
 # -- what must last (storage/) ----------------------------------------------------------------------
 DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
 SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
@@ -369,3 +368,8 @@ MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small 
 MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
 PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
 LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
+
+# -- tasks and budgets ------------------------------------------------------------------------------
+AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
+QUEUE_KEPT = 32  # places of QUEUE_MAX that strangers leave to the owner's own goals; an eighth of a smaller queue
+AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ioa_p2p.crypto.keys import NodeKey
+from ioa_p2p.llm.port import Model
 from ioa_p2p.net.memory import MemoryDatagrams, MemoryHub, MemoryLinks
 from ioa_p2p.node.config import AgentConfig, Config, Seed
 from ioa_p2p.node.home import Home
@@ -24,12 +25,13 @@ MESH = "test"
 class Mesh:
     """`async with Mesh(folder) as mesh`: nodes by name; each keeps its folder when it is stopped.
 
-    meaning: what loads the index model of each; none unless told.
+    meaning: what loads the index model of each; none unless told. models: who plans at a node instead of rules.
     """
 
     def __init__(self, folder: Path, meaning: Callable[[], Any] = lambda: None) -> None:
         self.hub = MemoryHub()
         self.meaning = meaning
+        self.models: dict[str, Model] = {}
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
@@ -91,7 +93,7 @@ class Mesh:
         config = self._configs[name]
         stack = self.stacks[name] = AsyncExitStack()
         parts: Any = {"datagrams": self._datagrams(config), "links": self._links(config)}
-        node = Node(config, **parts, meaning=self.meaning)
+        node = Node(config, **parts, meaning=self.meaning, model=self.models.get(name))
         self.nodes[name] = await stack.enter_async_context(node)
         return node
 

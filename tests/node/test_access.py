@@ -16,7 +16,7 @@ from ioa_p2p.node.config import Seed, reloaded
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.trust import Level
-from ioa_p2p.team.worker import Queue
+from ioa_p2p.team.queue import Queue
 from tests.node.mesh import HELLO, Mesh
 from tests.node.test_node import GOAL, say, up
 
