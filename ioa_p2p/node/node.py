@@ -32,7 +32,7 @@ from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, relays
+from ioa_p2p.node import clock, life, relays
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
@@ -46,6 +46,7 @@ from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
+from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.memory import Memory, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
@@ -70,6 +71,8 @@ from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
@@ -140,6 +143,8 @@ class Node:
         self._stack.callback(self.storage.close)
         for loss in self.memory.losses:
             self.alarms.ours(loss.text, loss.hint)
+        self.life = life.begin(self.storage)
+        self._stack.callback(lambda: life.end(self.storage, self.life))
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
         self.boot = self._count_start()
@@ -222,6 +227,7 @@ class Node:
             PROFILES[profile],
             timing.PROFILES[profile],
             self.queue,
+            self.life,
         )
         driver = partial(Driver, committer=self.committer, clock=clock.now)
         self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)
@@ -256,6 +262,9 @@ class Node:
         self.trust = Acquaintances(self.key.node, self.config.allow, past)
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
+        )
+        self.letters = Letters(
+            self.key.node, self.rows, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
         self.describing = Describing(lambda: self.links.peers, self.keeping.undescribed, self.directory.card)
         self.keeping.on_written = self.describing.look
@@ -353,16 +362,16 @@ class Node:
         """Whether a hit of this search has to do with what it looks for."""
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
-    def ask(self, goal: str, goal_s: float) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),
-        StorageError while the disk refuses: a launch that is not written down does not begin."""
+    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None) -> Story:
+        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. Raises
+        UsageError('busy'), StorageError while the disk refuses: what is not written down does not begin."""
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
         asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
-        pursuit = asyncio.create_task(self._pursue(story, goal_s))
+        pursuit = asyncio.create_task(self._pursue(story, goal_s, budget or Caps().budget))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
         return story
@@ -389,9 +398,9 @@ class Node:
             if not story.is_founded:
                 self.give_up(story, "failed", f"The goal was not begun: {fault} ({fault.hint}).")
 
-    async def _pursue(self, story: Story, goal_s: float) -> None:
+    async def _pursue(self, story: Story, goal_s: float, budget: Allowance) -> None:
         await self.joined()
-        await self.goals.pursue(story, goal_s)
+        await self.goals.pursue(story, goal_s, budget)
 
     def _on_model(self) -> None:
         """There is a model now."""
@@ -476,6 +485,7 @@ class Node:
             told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
             self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
         self.experience.on_event(event)
+        self.letters.on_event(event)
         self.teamwork.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:

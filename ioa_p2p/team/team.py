@@ -362,7 +362,8 @@ class Team:
             case TaskMoved():
                 row = change.row
                 self._reported.pop(row.spec.id, None)
-                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason))]
+                text = row.outcome.summary if row.outcome is not None else ""
+                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason, text=text))]
             case LineHeard(line):
                 return [Emit(LineSaid(self.team, line.turn, line.node, line.agent, line.text))]
             case TurnGiven(turn, discuss) if discuss.node == self.node:

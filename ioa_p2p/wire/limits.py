@@ -373,3 +373,5 @@ LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
 AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
 QUEUE_KEPT = 32  # places of QUEUE_MAX that strangers leave to the owner's own goals; an eighth of a smaller queue
 AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
+LETTERS_MAX = 256  # dead letters a node keeps until their owner forgets them; over: the forgotten, then the oldest go
+TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; over: they are told of the gap
