@@ -135,7 +135,9 @@ class ModelPlanner:
         """It would cost more than the team has left."""
         left = view.left
         tokens = spent.tokens + request_tokens(request, self._count) + request.tokens_max
-        return (left.tokens is not None and tokens > left.tokens) or (left.calls is not None and spent.calls >= left.calls)
+        return (left.tokens is not None and tokens > left.tokens) or (
+            left.calls is not None and spent.calls >= left.calls
+        )
 
     def _line_request(self, turn: Turn) -> Request:
         rules = (
