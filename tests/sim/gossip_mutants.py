@@ -94,6 +94,7 @@ def no_relay(patch: pytest.MonkeyPatch) -> None:
 
 def wants_never_repeated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "CHAT_ANSWER_S", 10_000.0)
+    patch.setattr(limits, "CHAT_RANGE_S_MAX", 10_000.0)
 
 
 def deaf_pushed_for_ever(patch: pytest.MonkeyPatch) -> None:
