@@ -166,27 +166,25 @@ class LeaseHolds:
         self._timing = timing
         self._heard: dict[Node, dict[Node, float]] = defaultdict(dict)
         self._commit: dict[Node, int] = {}
-        self._slack_s = 0.001
         world.on_deliver.append(self.deliver)
         world.on_send.append(self.send)
         world.watch.append(self.watch)
 
     def deliver(self, world: World, source: Node, target: Node, message: Any) -> None:
         self._heard[target][source] = world.time_s
-        self._slack_s = max(self._slack_s, 2 * world.weather.sync_s[1])
 
     def send(self, world: World, source: Node, target: Node, message: Any) -> None:
         if isinstance(message, Append) and (member := member_at(world, source)):
-            self._check(world, source, member, "speaks")
+            self._check(world, world.made_s, source, member, "speaks")
 
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
             if self._commit.get(node) != member.commit_index and member.role is Role.COORDINATOR:
-                self._check(world, node, member, f"decides {member.commit_index}")
+                self._check(world, world.time_s, node, member, f"decides {member.commit_index}")
             self._commit[node] = member.commit_index
 
-    def _check(self, world: World, node: Node, member: Election, does: str) -> None:
-        since = world.time_s - self._timing.lease_s / world.hosts[node].boot_rate - self._slack_s
+    def _check(self, world: World, at_s: float, node: Node, member: Election, does: str) -> None:
+        since = at_s - self._timing.lease_s / world.hosts[node].boot_rate - 0.001
         heard, voters = self._heard[node], member.electorate.voters
         near = sum(source in voters for source, at in heard.items() if at >= since)
         if near + (node in voters) < member.electorate.majority:

@@ -70,7 +70,7 @@ class OneEffect:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._keys: dict[bytes, bytes] = {}
-        self._starts: dict[tuple[Node, bytes, int], int] = defaultdict(int)
+        self._starts: dict[tuple[Node, int, bytes, int], int] = defaultdict(int)
         self._tasks: dict[bytes, int] = defaultdict(int)
         jobs.world.on_event.append(self.event)
 
@@ -79,14 +79,15 @@ class OneEffect:
             return
         spec = event.spec
         self._tasks[spec.id] += 1
-        self._starts[node, spec.id, spec.attempt] += 1
+        started = node, world.hosts[node].disks, spec.id, spec.attempt
+        self._starts[started] += 1
         if self._keys.setdefault(spec.id, spec.key) != spec.key:
             raise Violation("I7", "two keys for one task: its effect may happen twice")
         if spec.effect == "once" and self._tasks[spec.id] > 1:
             raise Violation("I7", "a task that may run once starts again")
-        if self._starts[node, spec.id, spec.attempt] > limits.TASK_STARTS_MAX:
+        if self._starts[started] > limits.TASK_STARTS_MAX:
             raise Violation("counted", "an attempt starts more often than it may")
-        if any(_told_done(run, node, spec) for run in self._jobs.runs):
+        if any(_told_done(run, node, spec) for run in self._jobs.runs if run.disks == world.hosts[node].disks):
             raise Violation("kept", "a task runs again whose result this node had saved")
 
 
@@ -129,7 +130,8 @@ class SameFold:
         jobs.world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
-        for node, team in self._jobs.teams().items():
+        teams = self._jobs.teams(world.touched)
+        for node, team in teams.items():
             state = team.state
             if self._at.get(node) == state.index:
                 continue

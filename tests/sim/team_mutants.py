@@ -109,6 +109,21 @@ class ForgetsFence(Worker):
         return [Save(each.space, each.key, None) if _is_job(each, spec) else each for each in deeds]
 
 
+class ForgetsThatItForgot(Worker):
+    """Starts a ONCE task though its disk, and the journal with it, was lost."""
+
+    def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
+        self._lost_disk = False
+        return super().reconcile(now, state, new=new)
+
+
+class _WaitsForNews(Team):
+    """Who may not stand for election does not ask what became of the team."""
+
+    def _ask_for_news(self) -> list[Effect]:
+        return []
+
+
 class _EntryByEntry(Team):
     """Acts on each decided entry at once, also while the log is told again after a restart."""
 
@@ -250,6 +265,8 @@ MUTANTS = (
     Mutant("result-not-saved", _with_worker(ForgetsResult), frozenset({"kept"})),
     Mutant("result-told-once", _with_worker(TellsResultOnce), frozenset({"kept", "lease"})),
     Mutant("once-repeated", _with_worker(RepeatsOnce), frozenset({"I7", "counted"})),
+    Mutant("once-after-lost-disk", _with_worker(ForgetsThatItForgot), frozenset({"I7"})),
+    Mutant("waits-for-news", _teams_of(_WaitsForNews), frozenset({"L2"})),
     Mutant("fence-forgotten", _teams_of(_EntryByEntry), frozenset({"I6"})),
     Mutant("assigned-before-commit", _teams_of(_BeforeCommit), frozenset({"I10"})),
     Mutant("new-key-each-attempt", _with_state(NewKeys), frozenset({"I7"})),

@@ -6,7 +6,7 @@
 
 One seed gives one run, to the byte: `trace` is a hash over everything that happened. After every happening
 each `watch` function is called with the world, whose `touched` names the hosts that did something since the last
-time; a checker raises AssertionError.
+time; a checker raises AssertionError. `made_s` is when the effects that are carried out now were made.
 """
 
 import hashlib
@@ -46,7 +46,8 @@ class Host:
     """One machine, its disk, its clocks. `machine` is None while crashed, `held` waits for the end of a freeze.
 
     boot_rate: seconds of its boot clock to one of ours (drift). boot_offset_s: change it only while crashed.
-    disks: how many it lost. unsynced: lists of effects that wait for the disk. deaf: a freeze also loses its mail.
+    disks: how many it lost. unsynced: lists of effects that wait for the disk, and when they were made. deaf: a
+    freeze also loses its mail.
     """
 
     address: Address
@@ -59,7 +60,7 @@ class Host:
     boot_offset_s: float = 1_000.0
     boot_rate: float = 1.0
     disks: int = 0
-    unsynced: list[list[Effect]] = field(default_factory=list)
+    unsynced: list[tuple[float, list[Effect]]] = field(default_factory=list)
     frozen: bool = False
     deaf: bool = False
     held: list[Callable[[], None]] = field(default_factory=list)
@@ -73,6 +74,7 @@ class World:
         self.rng = random.Random(seed)
         self.weather = weather or Weather()
         self.time_s = 0.0
+        self.made_s = 0.0
         self.hosts: dict[Address, Host] = {}
         self.events: list[tuple[float, Address, Any]] = []
         self.faults: dict[str, int] = {}
@@ -199,12 +201,12 @@ class World:
         if saves and self.weather.power_loss and self._power_fails(host, saves):
             return
         if host.unsynced or (saves and self.weather.sync_s[1]):
-            host.unsynced.append(effects)
+            host.unsynced.append((self.time_s, effects))
             if len(host.unsynced) == 1:
                 self._sync_later(host)
             return
         host.disk.commit(saves)
-        self._act(host, effects)
+        self._act(host, self.time_s, effects)
 
     def _sync_later(self, host: Host) -> None:
         life = host.life
@@ -216,16 +218,17 @@ class World:
             host.held.append(lambda: self._sync(host, life))
             return
         group = list(host.unsynced) if host.life == life else []
-        host.disk.commit([effect for effects in group for effect in effects if isinstance(effect, Save)])
-        for effects in group:
+        host.disk.commit(_saves(group))
+        for made_s, effects in group:
             if host.life == life:
                 self.touched[host.address] = None
-                self._act(host, effects)
+                self._act(host, made_s, effects)
                 del host.unsynced[:1]
         if host.life == life and host.unsynced:
             self._sync_later(host)
 
-    def _act(self, host: Host, effects: list[Effect]) -> None:
+    def _act(self, host: Host, made_s: float, effects: list[Effect]) -> None:
+        self.made_s = made_s
         for effect in effects:
             if isinstance(effect, Send):
                 self._send(host, effect)
@@ -242,8 +245,7 @@ class World:
         if self.rng.random() >= self.weather.power_loss:
             return False
         if self.rng.random() < 0.5:
-            waiting = [effect for effects in host.unsynced for effect in effects if isinstance(effect, Save)]
-            host.disk.commit([*waiting, *saves])
+            host.disk.commit([*_saves(host.unsynced), *saves])
         self.crash(host.address)
         for listen in self.on_power_loss:
             listen(self, host.address)
@@ -297,3 +299,7 @@ class World:
 
     def _note(self, *what: Any) -> None:
         self._hash.update(repr((round(self.time_s, 6), what)).encode())
+
+
+def _saves(waiting: list[tuple[float, list[Effect]]]) -> list[Save]:
+    return [effect for _, effects in waiting for effect in effects if isinstance(effect, Save)]
