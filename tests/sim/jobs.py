@@ -231,6 +231,10 @@ class Jobs:
         """The team came to its end, or the launch to its."""
         return self.concluded() or (not self.teams() and bool(self.told(LaunchFailed)))
 
+    def concluded_among(self, nodes: Iterable[bytes]) -> bool:
+        """One of these knows the end."""
+        return any(team.state.conclusion is not None for team in self.teams(nodes).values())
+
     def concluded(self) -> bool:
         """Every member that lives knows the end; who lost its disk perhaps nothing at all."""
         teams = self.teams()

@@ -46,11 +46,8 @@ class CommittedFirst:
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, StartTask):
             return
-        for index, entry in _log(world, node).items():
-            if _gives(entry, event.spec):
-                self._check(world, node, index, entry)
-                return
-        raise Violation("I10", "a task starts that the node's log does not hold")
+        index, _ = given_in(world, node, event.spec)
+        self._check(world, node, index, _log(world, node)[index])
 
     def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
         row, members = _row(world, node, index), self._jobs.teams()[node].state.roster.voters
@@ -190,6 +187,14 @@ def _log(world: World, node: Node, *, decided: bool = False) -> dict[int, Entry]
     entries = {int.from_bytes(key, "big"): codec.decode(frames.parse(row).body, Entry) for key, row in rows}
     commit = int.from_bytes(world.hosts[node].disk.get(f"vote/{TEAM.hex()}", b"commit") or b"", "big")
     return {index: entries[index] for index in sorted(entries, reverse=True) if not decided or index <= commit}
+
+
+def given_in(world: World, node: Node, spec: TaskSpec) -> tuple[int, int]:
+    """Index and term of the entry of this node's log that gives out an attempt. Raises Violation if there is none."""
+    for index, entry in _log(world, node).items():
+        if _gives(entry, spec):
+            return index, entry.term
+    raise Violation("I10", "a task starts that the node's log does not hold")
 
 
 def _fences(world: World, node: Node, task: bytes) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 from ioa_p2p import steps
 from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.coordinator import Coordinator
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import SPACE, Teams
@@ -17,6 +18,7 @@ from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
 from ioa_p2p.wire.team import Report
+from tests.sim.mutants import DecidesEarly, ForgetsVote, SkipsCheckQuorum
 from tests.sim.scenario import Mutant
 
 
@@ -35,6 +37,17 @@ def _with_worker(worker: type[Worker]) -> type[Teams]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._worker.__class__ = worker
+
+    return _teams_of(Planted)
+
+
+def with_election(election: type[Election]) -> type[Teams]:
+    """Whole nodes whose elections are of this class."""
+
+    class Planted(Team):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._election.__class__ = election
 
     return _teams_of(Planted)
 
@@ -276,5 +289,8 @@ MUTANTS = (
     Mutant("beats-ignored", _with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
     Mutant("silence-ignored", _with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
     Mutant("own-clock", _teams_of(_OwnClock), frozenset({"outcome"})),
+    Mutant("team-vote-not-saved", with_election(ForgetsVote), frozenset({"I5"})),
+    Mutant("team-decides-early", with_election(DecidesEarly), frozenset({"I2", "I8", "I10"})),
+    Mutant("team-no-check-quorum", with_election(SkipsCheckQuorum), frozenset({"I8"})),
     Mutant("founding-not-saved", ForgetsFounding, frozenset({"one-team"})),
 )

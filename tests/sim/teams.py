@@ -13,6 +13,7 @@ from ioa_p2p.team.election import Election, Role
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.timing import LAN, Timing
 from ioa_p2p.wire.ids import network_id
+from tests.sim.duo import Duo
 from tests.sim.world import World
 
 NETWORK = network_id("test")
@@ -79,6 +80,8 @@ def touched(world: World) -> dict[bytes, Election]:
 def member_at(world: World, node: Any) -> Election | None:
     """Of a host that is an election, or a node with one team. None while it is crashed, or in no team yet."""
     machine = world.hosts[node].machine
+    if isinstance(machine, Duo):
+        return machine.election
     if isinstance(machine, Teams):
         return next((team.election for team in machine.teams.values()), None)
     return machine if isinstance(machine, Election) else None
