@@ -4,7 +4,8 @@
     Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
 
 After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
-election is one that does not know the end yet, and wakes it. It sleeps too when long after the deadline nobody leads.
+election, or says that it has joined, is one that does not know the end yet, and wakes it. It sleeps too when long after
+the deadline nobody leads.
 """
 
 import random
@@ -129,7 +130,16 @@ class Team:
             max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
             lost_disk=lost_disk,
         )  # fmt: skip
-        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life)
+        self._worker = Worker(
+            self.node,
+            team,
+            roster.launcher,
+            ground.rows,
+            ground.profile,
+            ground.queue,
+            ground.life,
+            lost_disk=lost_disk,
+        )
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
@@ -186,7 +196,7 @@ class Team:
         if self.asleep:
             return []
         if name == self._timer:
-            return self._beat(now)
+            return [*self._beat(now), *self._ask_for_news()]
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
@@ -228,7 +238,7 @@ class Team:
             case Founding():
                 return [Send(peer, Joined(self.team))]
             case Joined():
-                return []
+                return self._wake(now)
 
     def _on_word(
         self, now: Now, coordinator: Coordinator, peer: bytes, message: Said | Wish | LostLinks
@@ -283,10 +293,9 @@ class Team:
             return []
         before = set(self._down)
         (self._down.discard if link.up else self._down.add)(link.node)
-        if not link.up:
-            self._unheard.add(link.node)  # it may come back without its disk, and know nothing of us
         effects = self._settle(now, self._election.handle_command(now, link))
         if link.up:
+            self._unheard.add(link.node)  # it may have lost its disk meanwhile, and the team with it
             effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
         return effects + (self._tell_lost() if before != self._down else [])
 
@@ -405,6 +414,12 @@ class Team:
         hurry = self._unheard and self._brings_founding
         next_s = min(_HURRY_S, self._ground.profile.beat_s) if hurry else self._ground.profile.beat_s
         return [*effects, SetTimer(self._timer, now.boot + next_s)]
+
+    def _ask_for_news(self) -> list[Effect]:
+        """Who follows nobody and may not stand cannot ask by an election; the others may be asleep."""
+        idle = self._election.role is Role.FOLLOWER and self._election.coordinator is None
+        others = sorted(self.state.roster.voters - {self.node}) if idle else []
+        return [Send(node, Joined(self.team)) for node in others]
 
     def _repeat_to(self, node: bytes) -> list[Effect]:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
