@@ -20,11 +20,12 @@ from ioa_p2p.team.decisions import open_entry, spaces
 from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, MemoryLost, Offer, StepDown
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.guest import Guest
+from ioa_p2p.team.life import Life
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN, Profile
 from ioa_p2p.team.team import Ground, Team
 from ioa_p2p.team.timing import LAN as LAN_TIMING
 from ioa_p2p.team.timing import Timing
-from ioa_p2p.team.worker import Queue
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import DecisionMessage
@@ -71,11 +72,12 @@ class Teams:
         profile: Profile = LAN,
         timing: Timing = LAN_TIMING,
         queue: Queue | None = None,
+        life: Life | None = None,
     ) -> None:
         """allowed: the nodes whose calls and invitations we answer, as of now; nobody by default. queue: how much
-        work is taken on."""
+        work is taken on. life: how this one began."""
         self._key = key
-        self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue())
+        self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue(own=key.node), life or Life())
         self._guest = Guest(key, network, rows, allowed)
         self._launches: dict[bytes, Formation] = {}
         self._teams: dict[bytes, Team] = {}

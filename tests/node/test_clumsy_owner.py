@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from ioa_p2p.adapters.base import Attachment
 from ioa_p2p.effects import Save
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.node import reports, verbs
@@ -176,11 +175,14 @@ def _unreadable() -> None:
 
 def test_two_files_of_one_name_are_two_files(tmp_path: Path) -> None:
     names = ("../../x", "x", "a/x", "_x", ".x", "x.part", "outputs.json", "", "\x1b[2J", "ünï\n")
-    files = [Attachment(name, "text/plain", str(number).encode()) for number, name in enumerate(names)]
-    written = reports.write(tmp_path / "deep" / "report", files, {"n": float("nan"), "b": b"\xff", "k": {(1,): 2**70}})
-    assert [Path(one["path"]).read_bytes() for one in written[:-1]] == [file.data for file in files]
-    assert {path.name for path in (tmp_path / "deep" / "report").iterdir()} == {one["name"] for one in written}
-    assert json.loads(Path(written[-1]["path"]).read_text())["b"] == "ff"
+    folder, taken = tmp_path / "deep" / "report", set[str]()
+    for number, name in enumerate(names):
+        reports.place(folder, name, taken).write_text(str(number))
+    outputs = reports.write_outputs(folder, {"n": float("nan"), "b": b"\xff", "k": {(1,): 2**70}})
+    written = {path.name for path in folder.iterdir()}
+    assert written == {*taken, outputs["name"]}
+    assert sorted(int((folder / name).read_text()) for name in taken) == list(range(len(names)))
+    assert json.loads(Path(outputs["path"]).read_text())["b"] == "ff"
     assert list(tmp_path.iterdir()) == [tmp_path / "deep"]
 
 

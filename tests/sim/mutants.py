@@ -69,6 +69,13 @@ class SkipsCheckQuorum(Election):
         return False
 
 
+class SleepsUnnoticed(SkipsCheckQuorum):
+    """Takes no notice of a jump of time."""
+
+    def _slept(self, now: Now) -> bool:
+        return False
+
+
 class IgnoresLease(Election):
     """Votes while the coordinator is heard."""
 
@@ -160,6 +167,7 @@ MUTANTS = (
     Mutant("no-log-check", SkipsLogCheck, frozenset({"I2"})),
     Mutant("no-pre-vote", SkipsPreVote, frozenset({"undisturbed"})),
     Mutant("no-check-quorum", SkipsCheckQuorum, frozenset({"I8"})),
+    Mutant("sleep-unnoticed", SleepsUnnoticed, frozenset({"I8"})),
     Mutant("lease-ignored", IgnoresLease, frozenset({"undisturbed"})),
     Mutant("old-term-counted", CountsOldTerms, frozenset({"I2"})),
     Mutant("decided-early", DecidesEarly, frozenset({"I2", "I8"})),
