@@ -12,6 +12,7 @@ from typing import Literal
 
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.roster import SkillBrief
+from ioa_p2p.wire.spending import NOTHING, UNLIMITED, Allowance, Spent
 
 FINAL = frozenset({"succeeded", "failed", "cancelled", "expired", "dead-letter", "unknown"})
 
@@ -81,7 +82,7 @@ class MemberView:
 @dataclass(frozen=True, slots=True)
 class TaskView:
     """One task. state: offered, accepted, running, or one of FINAL. inputs: ids of the tasks it reads.
-    outputs: type names (of its result once succeeded). retry: another try could help."""
+    outputs: type names (of its result once succeeded). retry: another try could help. spent: as its worker told."""
 
     id: bytes
     node: bytes
@@ -94,6 +95,7 @@ class TaskView:
     summary: str = ""
     reason: str = ""
     retry: bool = True
+    spent: Spent = NOTHING
 
     @property
     def final(self) -> bool:
@@ -115,6 +117,7 @@ class View:
 
     me: the coordinator's own (node, agent), in whose name it may speak. phase: a `team.phases.Phase` value.
     turns_left, seconds_left: what the caps still allow. problem: why the last Step could not be used.
+    left: what may still be spent. spent: by the whole team so far.
     """
 
     team: bytes
@@ -128,6 +131,21 @@ class View:
     turns_left: int = 0
     seconds_left: float = 0.0
     problem: str = ""
+    left: Allowance = UNLIMITED
+    spent: Spent = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An agent of ours has the word. lines: what was said before. prompt: what the coordinator asks it."""
+
+    team: bytes
+    agent: str
+    description: str
+    skills: tuple[str, ...]
+    goal: str
+    prompt: str
+    lines: tuple[LineView, ...] = ()
 
 
 # -- what a planner answers
@@ -155,7 +173,7 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Order:
     """One task to give out. seconds: how long it may take, 0 = until the goal's deadline. pinned: nobody
-    else can stand in for this member."""
+    else can stand in for this member. budget: what it may spend; None: a fair share of what is left."""
 
     node: bytes
     agent: str
@@ -164,6 +182,7 @@ class Order:
     inputs: tuple[Source, ...] = ()
     seconds: int = 0
     pinned: bool = False
+    budget: Allowance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +212,20 @@ class FormTeam:
 @dataclass(frozen=True, slots=True)
 class Conclude:
     """The end. evidence: (task id, what it said). result: the task whose outputs are the answer. Who did what
-    is not the planner's to say: the coordinator reads it from the log."""
+    and what it cost is not the planner's to say: the coordinator reads it from the log."""
 
     outcome: Literal["done", "partial", "failed"]
     answer: str
     evidence: tuple[tuple[bytes, str], ...] = ()
     result: bytes | None = None
-    cost: int = 0
 
 
 Step = Speak | Assign | Await | FormTeam | Conclude
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A step, and what it cost to find it: by rules nothing."""
+
+    step: Step
+    spent: Spent = NOTHING

@@ -7,6 +7,7 @@ when several, sync when one) | wait for what runs | one retry elsewhere | conclu
 from collections.abc import Sequence
 
 from ioa_p2p.mind.chain import Chain, Market, Offered, Part, sources
+from ioa_p2p.mind.planner import introduction
 from ioa_p2p.steps import (
     Assign,
     Await,
@@ -15,11 +16,13 @@ from ioa_p2p.steps import (
     FoundAgent,
     MemberView,
     Order,
+    Planned,
     Role,
     Source,
     Speak,
     Step,
     TaskView,
+    Turn,
     View,
     Wants,
 )
@@ -36,8 +39,11 @@ class Rules:
     async def wants(self, goal: str, found: Sequence[FoundAgent], searched: frozenset[str]) -> Wants:
         return wants(goal, found, searched)
 
-    async def next_step(self, view: View) -> Step:
-        return next_step(view)
+    async def next_step(self, view: View) -> Planned:
+        return Planned(next_step(view))
+
+    async def speak(self, turn: Turn) -> str:
+        return introduction(turn)
 
 
 # -- before there is a team

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.adapters.base import Attachment
 from ioa_p2p.errors import IoaError
 from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
@@ -21,7 +20,7 @@ from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.story import Stories, Story
-from ioa_p2p.steps import Step, View
+from ioa_p2p.steps import LineView, Turn, View
 from ioa_p2p.team import events
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire import codec
@@ -69,13 +68,14 @@ class Teamwork:
             events.Elected: self._elected,
             events.PhaseChanged: lambda event: self._story(event.team).tell(telling.phase(event)),
             events.LineSaid: self._line_said,
-            events.TurnMine: self._my_turn,
+            events.TurnMine: lambda event: self._spawn(self._my_turn(event)),
             events.TaskChanged: lambda event: self._story(event.team).tell(telling.task(event)),
             events.PlanWanted: lambda event: self._spawn(self._plan(event.view)),
             events.PlanRefused: lambda event: log.warning("a plan step was refused: %s", event.reason),
             events.StartTask: lambda event: self.jobs.start(event),
             events.CancelTask: lambda event: self.jobs.cancel(event),
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
+            events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
             events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
         }
@@ -101,10 +101,15 @@ class Teamwork:
         story.end(telling.failed_launch(event, time.time() - story.started))
 
     def _formed(self, event: events.TeamFormed) -> None:
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        doubted = not self._machine.teams[event.team].election.may_vote
+        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
+
+    def _memory_lost(self, event: events.MemoryLost) -> None:
+        voters = self._machine.teams[event.team].state.roster.voters
+        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]
@@ -115,8 +120,8 @@ class Teamwork:
         """One call of the planner; whatever it does, the coordinator gets an answer."""
         try:
             async with asyncio.timeout(PLAN_S):
-                step: Step = await self._planner.next_step(view)
-            answer: Any = events.PlanStep(view.team, view.version, step)
+                planned = await self._planner.next_step(view)
+            answer: Any = events.PlanStep(view.team, view.version, planned.step, planned.spent)
         except Exception as fault:  # a planner may be a stranger's model: it must not stop the goal
             log.warning("the planner failed: %s: %s", type(fault).__name__, fault)
             answer = events.PlanFailed(view.team, view.version, f"{type(fault).__name__}: {fault}"[:200])
@@ -135,11 +140,22 @@ class Teamwork:
         except IoaError as fault:
             log.warning("a line was not said: %s", fault)
 
-    def _my_turn(self, event: events.TurnMine) -> None:
-        """Without a model an agent says what it can do."""
-        card = self._cards.get(event.agent)
-        skills = ", ".join(skill.name for skill in card.skills) if card else "nothing"
-        self._command(events.Answer(event.team, event.turn, f"I am {event.agent} and can do: {skills}."))
+    async def _my_turn(self, event: events.TurnMine) -> None:
+        """Our planner finds the words, at our expense: a line that takes too long is an empty one."""
+        text = ""
+        try:
+            async with asyncio.timeout(PLAN_S):
+                text = await self._planner.speak(self._turn(event))
+        except Exception as fault:  # likewise
+            log.warning("no line was found: %s: %s", type(fault).__name__, fault)
+        self._command(events.Answer(event.team, event.turn, text))
+
+    def _turn(self, event: events.TurnMine) -> Turn:
+        card, state = self._cards.get(event.agent), self._machine.teams[event.team].state
+        lines = tuple(LineView(line.node, line.agent, line.text) for line in state.lines)
+        skills = tuple(skill.name for skill in card.skills) if card else ()
+        about = card.description if card else ""
+        return Turn(event.team, event.agent, about, skills, state.roster.goal, event.prompt, lines)
 
     # -- the end
 
@@ -169,14 +185,19 @@ class Teamwork:
         row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
         if row is None or row.outcome is None:
             return []
-        found: list[Attachment] = []
+        folder = self._reports / event.team.hex()[:16]
+        files: list[dict[str, Any]] = []
+        taken = set[str]()
         for blob in row.outcome.blobs:
             try:
-                found.append(Attachment(blob.name, blob.media_type, await self._blobs.get(event.team, blob.hash)))
+                path = await asyncio.to_thread(reports.place, folder, blob.name, taken)
+                await self._blobs.get_file(event.team, blob.hash, path)
+                files.append(reports.row(path))
             except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        outputs = codec.read_any(row.outcome.outputs) if row.outcome.outputs else None
-        return await asyncio.to_thread(reports.write, self._reports / event.team.hex()[:16], found, outputs)
+        if outputs := codec.read_any(row.outcome.outputs) if row.outcome.outputs else None:
+            files.append(await asyncio.to_thread(reports.write_outputs, folder, outputs))
+        return files
 
     def _leave(self, team: bytes) -> None:
         self._channel.command(gossip.CloseChannel(team))

@@ -19,7 +19,8 @@ from ioa_p2p.team.plan import Agent, Forced, forced_conclusion, log_step, view_o
 from ioa_p2p.team.state import Committed, TeamState
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.step import Cancel, Hear, Resume, Step, encode_step
+from ioa_p2p.wire.spending import NOTHING, Spent
+from ioa_p2p.wire.step import Assign, Await, Cancel, Discuss, Hear, Resume, Spend, Step, encode_step
 from ioa_p2p.wire.team import Report, Said, Wish
 
 _PLAN_S = 120.0  # a planner silent for so long has failed
@@ -52,6 +53,8 @@ class Coordinator:
         self._answer: tuple[int, str] = (0, "")
         self._turn: tuple[int, float] = (0, 0.0)
         self._talks = 0
+        self._unbooked: list[Spent] = []
+        self._booked = 0
         self._open: dict[bytes, bytes] = {}
         self._refused: set[bytes] = set()
 
@@ -77,8 +80,12 @@ class Coordinator:
         else:
             self._cancels.update((task, wish.reason) for task in wish.tasks if task in self._state.tasks)
 
-    def on_plan(self, now: Now, version: int, step: steps.Step) -> str:
-        """Take the planner's step; returns why it cannot be used, or an empty text. A stale one is ignored."""
+    def on_plan(self, now: Now, version: int, step: steps.Step, spent: Spent = NOTHING) -> str:
+        """Take the planner's step; returns why it cannot be used, or an empty text. A stale one is ignored.
+
+        spent: by the planner; counted in any case.
+        """
+        self._book(spent)
         if version != self._asked:
             return ""
         try:
@@ -87,6 +94,8 @@ class Coordinator:
             return self._bad_plan(str(fault))
         if isinstance(step, steps.Conclude) and self._state.phase is Phase.DISCUSSION:
             self._ending = step
+        elif lack := self._lack(entry):
+            return self._run_short(lack)
         elif refusal := self._state.refusal(self._as_committed(now, entry)):
             return self._bad_plan(refusal)
         else:
@@ -94,7 +103,8 @@ class Coordinator:
         self._asked, self._problem, self._bad_plans = None, "", 0
         return ""
 
-    def on_plan_failed(self, version: int, reason: str) -> str:
+    def on_plan_failed(self, version: int, reason: str, spent: Spent = NOTHING) -> str:
+        self._book(spent)
         return self._bad_plan(reason) if version == self._asked else ""
 
     def on_decided(self, step: bytes, refused: str) -> None:
@@ -104,6 +114,9 @@ class Coordinator:
             self._talks += 1
             self._planned = None
             self._problem = refused
+        elif key is not None and key.startswith(b"spend"):
+            self._unbooked.pop(0)
+            self._booked += 1
         elif key is not None and refused:
             self._refused.add(key)
 
@@ -119,7 +132,7 @@ class Coordinator:
         self._watch_planner(now)
         tasks = [] if self._ends(now) else self._tasks_due(now)
         talk = self._talk_due(now)
-        wanted = [*tasks, *([(b"talk%d" % self._talks, talk)] if talk else [])]
+        wanted = [*self._spending_due(), *tasks, *([(b"talk%d" % self._talks, talk)] if talk else [])]
         open_keys = {*self._open.values(), *self._refused}
         fresh = [Due(key, encode_step(step)) for key, step in wanted if key not in open_keys]
         self._open.update((each.step, each.key) for each in fresh)
@@ -134,7 +147,9 @@ class Coordinator:
         return view_of(self._state, self._me, now, self._leases.here, reported, self._problem)
 
     def _is_busy(self, now: Now) -> bool:
-        """A talk step is open, or due."""
+        """A talk step is open, or due; or the end is only waiting for what it cost to be counted."""
+        if self._stop is not None or self._ending is not None:
+            return True
         return any(key.startswith(b"talk") for key in self._open.values()) or self._talk_due(now) is not None
 
     def _tasks_due(self, now: Now) -> list[tuple[bytes, Step]]:
@@ -145,6 +160,9 @@ class Coordinator:
             if step is not None:
                 due.append((b"task" + task + bytes([row.spec.attempt]), step))
         return due
+
+    def _spending_due(self) -> list[tuple[bytes, Step]]:
+        return [(b"spend%d" % self._booked, Spend(self._unbooked[0]))] if self._unbooked else []
 
     def _talk_due(self, now: Now) -> Step | None:
         """The one step that moves the talk: the end first, then what the phase waits for, then the plan."""
@@ -164,14 +182,16 @@ class Coordinator:
             self._stop = ("deadline" if cap == "deadline" else "cap", cap)
         return self._stop is not None or self._ending is not None
 
-    def _end(self, now: Now) -> Step:
-        """Running tasks are cancelled first."""
+    def _end(self, now: Now) -> Step | None:
+        """Running tasks are cancelled first, and the planner's last costs counted."""
         outcome, reason = self._stop or ("cancelled", "concluded")
         if self._state.open_tasks:
             return Cancel((), reason[: limits.REASON_CHARS_MAX])
+        if self._unbooked:
+            return None
         if self._stop is None and self._ending is not None:
             return log_step(self._ending, self._state, self._me, now, self._rng)
-        return forced_conclusion(self._state, outcome, reason)
+        return forced_conclusion(self._state, outcome, reason, self._leases.texts)
 
     def _resume(self, now: Now) -> Step | None:
         waiting = self._state.waiting
@@ -197,6 +217,45 @@ class Coordinator:
         self._asked, self._problem = None, problem
         self._bad_plans += 1
         return problem
+
+    # -- the budget
+
+    def _book(self, spent: Spent) -> None:
+        if spent != NOTHING:
+            self._unbooked.append(spent)
+
+    def _lack(self, step: Step) -> str:
+        """Why the budget does not cover this step, for people; or an empty text. To wait costs nothing, nor does
+        the word that leads from assigning back to discussion, where the end is planned."""
+        if isinstance(step, Await) or (isinstance(step, Discuss) and self._state.phase is not Phase.DISCUSSION):
+            return ""
+        if out := self._exhausted:
+            return f"the budget of {out} is spent"
+        budget = self._state.budget
+        for spec in step.tasks if isinstance(step, Assign) else ():
+            if short := budget.shortage(spec.budget):
+                return f"over budget: {short}"
+            budget = budget.reserve(spec.id, spec.budget)
+        return ""
+
+    @property
+    def _exhausted(self) -> str:
+        budget = self._state.budget
+        for spent in self._unbooked:
+            budget = budget.spend(spent)
+        return budget.exhausted
+
+    def _run_short(self, lack: str) -> str:
+        """What runs may give something back; if nothing does the goal ends here, or the planner thinks again."""
+        running = tuple(row.spec.id for row in self._state.open_tasks)
+        if running:
+            self._planned = Await(running[: limits.STEP_TASKS_MAX], "any", self._state.roster.deadline)
+        elif self._exhausted:
+            self._stop = ("cap", lack)
+        else:
+            return self._bad_plan(lack)
+        self._asked = None
+        return lack
 
     def _as_committed(self, now: Now, step: Step) -> Committed:
         """How the entry would look if it were decided next."""

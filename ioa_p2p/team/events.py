@@ -9,6 +9,7 @@ from ioa_p2p.steps import Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.roster import Caps, Member, Roster
+from ioa_p2p.wire.spending import NOTHING, Spent
 from ioa_p2p.wire.step import Blob, Conclude, TaskSpec
 
 # -- commands: forming and steering -----------------------------------------------------------------
@@ -57,20 +58,23 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """The planner's answer to PlanWanted(view); version = view.version. An older one is ignored."""
+    """The planner's answer to PlanWanted(view); version = view.version. An older one is ignored, but what it cost
+    is counted. spent: by the planner for this step."""
 
     team: bytes
     version: int
     step: Step
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFailed:
-    """The planner could not answer."""
+    """The planner could not answer. spent: for the try."""
 
     team: bytes
     version: int
     reason: str
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """fraction: 0..1, or None when unknown."""
+    """fraction: 0..1, or None when unknown. spent: by this run so far. text: what it put out since the last one."""
 
     team: bytes
     task: bytes
     attempt: int
     fraction: float | None = None
     note: str = ""
+    spent: Spent = NOTHING
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ class TaskDone:
     outputs: bytes = b""
     blobs: tuple[Blob, ...] = ()
     summary: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,7 @@ class TaskFailed:
     attempt: int
     reason: str
     retry: bool = True
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +244,7 @@ class TurnMine:
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
     """A task's state as this member knows it. decided: from the log; else a worker's report (or the passed
-    deadline, where there is no majority). percent: 0..100 or -1."""
+    deadline, where there is no majority). percent: 0..100 or -1. text: the end of what it put out so far."""
 
     team: bytes
     spec: TaskSpec
@@ -244,6 +252,7 @@ class TaskChanged:
     decided: bool
     percent: int = -1
     note: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +274,14 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run it. inputs: resolved; `spec.key` is the idempotency key. seconds_left: until its deadline, however
-    our wall clock stands to the team's."""
+    """Run it. inputs: resolved; `spec.key` is the idempotency key, `spec.budget` what is left of it.
+    seconds_left: until its deadline, however our wall clock stands to the team's. own: for a goal of this very node."""
 
     team: bytes
     spec: TaskSpec
     inputs: tuple[InputValue, ...]
     seconds_left: float
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +319,14 @@ class Orphan:
     attempt: int
     state: str
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLost:
+    """This node forgot what it had promised in a team, or may have: it never votes in it again. what: for people."""
+
+    team: bytes
+    what: str
 
 
 @dataclass(frozen=True, slots=True)

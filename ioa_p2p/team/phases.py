@@ -20,6 +20,7 @@ from ioa_p2p.wire.step import (
     Outcome,
     Reassign,
     Resume,
+    Spend,
     Step,
 )
 
@@ -50,7 +51,7 @@ class Move(StrEnum):
     RESUME = "resume"
     CONCLUDE = "conclude"
     FORCE = "force"  # a conclusion nobody planned: cap, cancel, deadline
-    TASK = "task"  # outcome, reassign, cancel: tasks change, the talk does not
+    TASK = "task"  # outcome, reassign, cancel, spend: tasks and sums change, the talk does not
     ELECT = "elect"
     REPORT = "report"
     WISH = "wish"
@@ -119,7 +120,7 @@ def move_of(step: Step) -> Move:
             return Move.RESUME
         case Conclude():
             return Move.FORCE if step.outcome in FORCED else Move.CONCLUDE
-        case Outcome() | Reassign() | Cancel():
+        case Outcome() | Reassign() | Cancel() | Spend():
             return Move.TASK
         case Elect():
             return Move.ELECT

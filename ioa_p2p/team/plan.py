@@ -4,7 +4,7 @@ TeamState ── view_of ──> View ── planner ──> Step ── log_ste
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from ioa_p2p import steps
@@ -15,6 +15,7 @@ from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.spending import NOTHING, Allowance
 from ioa_p2p.wire.step import Assign, Await, Conclude, Credit, Discuss, Evidence, Input, Step, TaskSpec
 
 Agent = tuple[bytes, str]
@@ -41,6 +42,8 @@ def view_of(
         turns_left=state.roster.caps.turns - state.turn,
         seconds_left=max(0.0, state.roster.deadline - now.wall),
         problem=problem,
+        left=state.budget.free,
+        spent=state.budget.spent,
     )
 
 
@@ -59,6 +62,7 @@ def _task_view(row: TaskRow, reported: str) -> TaskView:
         summary="" if outcome is None else outcome.summary,
         reason=row.reason,
         retry=outcome.retry if outcome is not None else row.state is not TaskState.CANCELLED,
+        spent=(outcome and outcome.spent) or NOTHING,
     )
 
 
@@ -68,7 +72,8 @@ def log_step(step: steps.Step, state: TeamState, me: Agent, now: Now, rng: rando
         case steps.Speak():
             return Discuss(step.node, step.agent, _cut(step.text), _cut(step.prompt))
         case steps.Assign():
-            specs = tuple(_spec(order, state, now, rng) for order in step.orders)
+            share = state.budget.share(len(step.orders))
+            specs = tuple(_spec(order, share, state, now, rng) for order in step.orders)
             return _bounded(Assign(step.mode, specs))
         case steps.Await():
             return _bounded(Await(step.tasks, step.mode, _deadline(state, now, step.seconds)))
@@ -78,7 +83,7 @@ def log_step(step: steps.Step, state: TeamState, me: Agent, now: Now, rng: rando
             raise UsageError("bad-plan", "teams within teams cannot be formed yet", "assign the task itself")
 
 
-def _spec(order: steps.Order, state: TeamState, now: Now, rng: random.Random) -> TaskSpec:
+def _spec(order: steps.Order, share: Allowance, state: TeamState, now: Now, rng: random.Random) -> TaskSpec:
     member = state.member(order.node, order.agent)
     skill = member.skill(order.skill) if member else None
     if skill is None:
@@ -95,6 +100,7 @@ def _spec(order: steps.Order, state: TeamState, now: Now, rng: random.Random) ->
         effect=skill.effect,
         deadline=_deadline(state, now, order.seconds),
         pinned=order.pinned,
+        budget=share if order.budget is None else order.budget,
     )
 
 
@@ -106,16 +112,26 @@ def _conclude(step: steps.Conclude, state: TeamState) -> Conclude:
         result=() if step.result is None else (step.result,),
         evidence=evidence,
         credits=credits_of(state),
-        cost=step.cost,
+        spent=state.budget.spent,
     )
 
 
-def forced_conclusion(state: TeamState, outcome: Forced, reason: str) -> Conclude:
-    """The end that nobody planned: what there is, and why it stops here."""
+def forced_conclusion(state: TeamState, outcome: Forced, reason: str, texts: Mapping[bytes, str]) -> Conclude:
+    """The end that nobody planned: what there is, and why it stops here. texts: what unfinished tasks put out."""
     done = [row for row in state.tasks.values() if row.state is TaskState.SUCCEEDED and row.outcome is not None]
-    evidence = tuple(Evidence(row.spec.id, _cut(row.outcome.summary, 200)) for row in done if row.outcome)
-    answer = f"Stopped before the end: {reason}. {len(done)} of {len(state.tasks)} tasks succeeded."
-    return Conclude(outcome, answer, (), evidence[-16:], credits_of(state))
+    parts = {row.spec.id: text for row in state.tasks.values() if row not in done and (text := _part(row, texts))}
+    evidence = (
+        *(Evidence(task, _cut(f"unfinished: {text}", 200)) for task, text in parts.items()),
+        *(Evidence(row.spec.id, _cut(row.outcome.summary, 200)) for row in done if row.outcome),
+    )
+    left = f" {len(parts)} unfinished left a part." if parts else ""
+    answer = f"Stopped before the end: {reason}. {len(done)} of {len(state.tasks)} tasks succeeded.{left}"
+    return Conclude(outcome, answer, (), evidence[-16:], credits_of(state), state.budget.spent)
+
+
+def _part(row: TaskRow, texts: Mapping[bytes, str]) -> str:
+    """The end of what a task that did not succeed put out."""
+    return (row.outcome.summary if row.outcome is not None else "") or texts.get(row.spec.id, "")
 
 
 def credits_of(state: TeamState) -> tuple[Credit, ...]:

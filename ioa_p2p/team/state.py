@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 
 from ioa_p2p.errors import PeerError
+from ioa_p2p.team.budget import Budget
 from ioa_p2p.team.phases import Phase, Role, move_of, next_phase
 from ioa_p2p.team.tasks import TaskEvent, TaskState, may_repeat, next_state
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import Member, Roster
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import (
     Assign,
     Await,
@@ -26,6 +28,7 @@ from ioa_p2p.wire.step import (
     Outcome,
     Reassign,
     Resume,
+    Spend,
     Step,
     TaskSpec,
 )
@@ -110,6 +113,7 @@ class TeamState:
         self.term: int = 0
         self.at: int = roster.created
         self.tasks: dict[bytes, TaskRow] = {}
+        self.budget = Budget.of(roster)
         self.turn = 0
         self.open_turn: Discuss | None = None
         self.lines: tuple[SaidLine, ...] = ()
@@ -201,8 +205,11 @@ class TeamState:
         self._need(step.mode == "async" or len(step.tasks) == 1, "sync-is-one")
         self._need(len(self.tasks) + len(step.tasks) <= limits.TEAM_TASKS_MAX, "too-many-tasks")
         self._need(len({spec.id for spec in step.tasks}) == len(step.tasks), "task-exists")
+        budget = self.budget
         for spec in step.tasks:
             self._check_spec(spec)
+            budget = budget.reserve(spec.id, spec.budget)
+        self.budget = budget
         if step.mode == "sync":
             self.waiting = Await((step.tasks[0].id,), "all", step.tasks[0].deadline)
         return [self._put(TaskRow(spec, TaskState.OFFERED, self.at, entry.term)) for spec in step.tasks]
@@ -228,15 +235,19 @@ class TeamState:
         self._need(step.attempt == spec.attempt + 1, "wrong-attempt")
         self._need(may_repeat(spec.effect), "not-repeatable")
         self._need(not spec.pinned or (step.node, step.agent) == (spec.node, spec.agent), "pinned")
-        self._check_worker(replace_spec(spec, step))
+        budget = self.budget.write_off(spec.id) if step.begun else self.budget.release(spec.id)
+        again = replace_spec(spec, step, budget.fitting(spec.budget))
+        self._check_worker(again)
         state = next_state(row.state, TaskEvent.REASSIGN)
-        return [self._put(TaskRow(replace_spec(spec, step), state, self.at, entry.term, reason=step.reason))]
+        self.budget = budget.reserve(spec.id, again.budget)
+        return [self._put(TaskRow(again, state, self.at, entry.term, reason=step.reason))]
 
     @_take.register
     def _(self, step: Outcome, entry: Committed) -> list[Change]:
         row = self._row(step.task)
         self._need(step.attempt == row.spec.attempt, "wrong-attempt")
         state = next_state(row.state, TaskEvent(step.state))
+        self._settle(step.task, step.spent)
         return [self._put(replace(row, state=state, outcome=step, reason=step.reason))]
 
     @_take.register
@@ -252,6 +263,11 @@ class TeamState:
         self._need(all(task in self.tasks for task in step.result), "no-such-task")
         self.conclusion = step
         return [Ended(step)]
+
+    @_take.register
+    def _(self, step: Spend, entry: Committed) -> list[Change]:
+        self.budget = self.budget.spend(step.spent)
+        return []
 
     # -- the rules they share
 
@@ -290,7 +306,12 @@ class TeamState:
         return [self._finish(row, TaskEvent.EXPIRE, "deadline passed") for row in late]
 
     def _finish(self, row: TaskRow, event: TaskEvent, reason: str) -> TaskMoved:
-        return self._put(replace(row, state=next_state(row.state, event), reason=reason))
+        state = next_state(row.state, event)
+        self._settle(row.spec.id, None)
+        return self._put(replace(row, state=state, reason=reason))
+
+    def _settle(self, task: bytes, told: Spent | None) -> None:
+        self.budget = self.budget.settle(task, told) if told is not None else self.budget.write_off(task)
 
     def _put(self, row: TaskRow) -> TaskMoved:
         self.tasks[row.spec.id] = row
@@ -302,9 +323,6 @@ class TeamState:
             raise PeerError(code)
 
 
-def replace_spec(spec: TaskSpec, step: Reassign) -> TaskSpec:
+def replace_spec(spec: TaskSpec, step: Reassign, budget: Allowance) -> TaskSpec:
     """The spec of the next attempt: same task, same key, another (or the same) worker."""
-    return TaskSpec(
-        spec.id, spec.key, step.node, step.agent, spec.skill, spec.goal, spec.inputs, spec.effect,
-        spec.deadline, step.attempt, spec.pinned, spec.token,
-    )  # fmt: skip
+    return codec.replace(spec, node=step.node, agent=step.agent, attempt=step.attempt, budget=budget)

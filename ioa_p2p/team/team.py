@@ -4,7 +4,8 @@
     Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
 
 After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
-election, or says that it has joined, is one that does not know the end yet, and wakes it.
+election, or says that it has joined, is one that does not know the end yet, and wakes it. It sleeps too when long after
+the deadline nobody leads.
 """
 
 import random
@@ -16,7 +17,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.decisions import open_founding, spaces
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     Answer,
     CancelTeam,
@@ -25,6 +26,7 @@ from ioa_p2p.team.events import (
     Elected,
     LineSaid,
     LinkPeer,
+    MemoryLost,
     Orphan,
     PhaseChanged,
     PlanFailed,
@@ -40,8 +42,11 @@ from ioa_p2p.team.events import (
     TurnMine,
     WorkerDied,
 )
+from ioa_p2p.team.life import Life
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.queue import Queue
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
@@ -56,9 +61,9 @@ from ioa_p2p.team.state import (
 )
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.team.timing import Timing
-from ioa_p2p.team.worker import Deed, Queue, Worker
+from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import DecisionMessage, Entry, PreVoteRequest
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
 from ioa_p2p.wire.step import Elect, Step, decode_step
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
@@ -91,15 +96,25 @@ class Ground:
     profile: Profile
     timing: Timing
     queue: Queue
+    life: Life
 
 
 class Team:
     def __init__(
-        self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False, ahead_s: int = 0
+        self,
+        ground: Ground,
+        founding: bytes,
+        team: bytes,
+        *,
+        lost_disk: bool = False,
+        ahead_s: int = 0,
+        blank: bool = False,
     ) -> None:
         """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
+        blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it."""
         entry = open_founding(founding, ground.network, team, 0)
+        rows = _no_rows if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters:
@@ -112,11 +127,18 @@ class Team:
         self._mine = [member for member in roster.members if member.node == self.node]
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, ground.rows,
+            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
             lost_disk=lost_disk,
         )  # fmt: skip
         self._worker = Worker(
-            self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, lost_disk=lost_disk
+            self.node,
+            team,
+            roster.launcher,
+            ground.rows,
+            ground.profile,
+            ground.queue,
+            ground.life,
+            lost_disk=lost_disk,
         )
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
@@ -126,6 +148,7 @@ class Team:
         self._reported: dict[bytes, tuple[int, str]] = {}
         self._orphans: set[tuple[bytes, int]] = set()
         self._awake_until_s = 0.0
+        self._led_s = 0.0
 
     @property
     def team(self) -> bytes:
@@ -145,6 +168,7 @@ class Team:
     def start(self, now: Now) -> list[Effect]:
         """Also after a restart: the decided past is told again."""
         now = self._ours(now)
+        self._led_s = now.boot
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
         formed = Emit(TeamFormed(self.team, self.state.roster))
@@ -160,7 +184,7 @@ class Team:
             raise PeerError("not-a-voter")
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not isinstance(message, PreVoteRequest):
+        elif self.asleep and not self._wakes(message):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
@@ -259,7 +283,8 @@ class Team:
             return []
         self._reported[report.task] = (report.attempt, report.state)
         spec = self.state.tasks[report.task].spec
-        return [Emit(TaskChanged(self.team, spec, report.state, False, report.fraction, report.note))]
+        told = TaskChanged(self.team, spec, report.state, False, report.fraction, report.note, report.summary)
+        return [Emit(told)]
 
     # -- what our side says
 
@@ -278,9 +303,9 @@ class Team:
         if self._coordinator is None:
             return []
         if isinstance(plan, PlanStep):
-            problem = self._coordinator.on_plan(now, plan.version, plan.step)
+            problem = self._coordinator.on_plan(now, plan.version, plan.step, plan.spent)
         else:
-            problem = self._coordinator.on_plan_failed(plan.version, plan.reason)
+            problem = self._coordinator.on_plan_failed(plan.version, plan.reason, plan.spent)
         refused: list[Effect] = [Emit(PlanRefused(self.team, problem))] if problem else []
         return [*refused, *self._settle(now, [])]
 
@@ -323,6 +348,8 @@ class Team:
             case told.Deposed():
                 self._coordinator = None
                 return []
+            case told.MemoryLost():
+                return [Emit(MemoryLost(self.team, event.what))]
             case _:  # a higher incarnation: its founding entry will be brought
                 return []
 
@@ -344,7 +371,8 @@ class Team:
             case TaskMoved():
                 row = change.row
                 self._reported.pop(row.spec.id, None)
-                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason))]
+                text = row.outcome.summary if row.outcome is not None else ""
+                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason, text=text))]
             case LineHeard(line):
                 return [Emit(LineSaid(self.team, line.turn, line.node, line.agent, line.text))]
             case TurnGiven(turn, discuss) if discuss.node == self.node:
@@ -379,6 +407,8 @@ class Team:
         """All that must arrive is said again."""
         if self.state.conclusion is not None and now.boot >= self._awake_until_s and not self._worker.busy:
             return self._sleep()
+        if self._is_abandoned(now):
+            return [*self._carry(self._worker.abandon()), *self._sleep()]
         effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._unheard)]
         effects += [*self._tell_lost(), *self._repeat_wishes(), *self._settle(now, [])]
         hurry = self._unheard and self._brings_founding
@@ -450,6 +480,19 @@ class Team:
         kept = (*spaces(self.team), self._worker.space)
         return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
 
+    def _is_abandoned(self, now: Now) -> bool:
+        """Long after the goal's deadline nobody leads: whoever asked has vanished, and with it a majority."""
+        patience_s = self._ground.profile.lease_s + self._ground.profile.grace_s
+        if self._election.coordinator is not None:
+            self._led_s = now.boot
+        unled = now.boot > self._led_s + patience_s
+        return unled and now.wall > self.state.roster.deadline + patience_s and self.state.conclusion is None
+
+    def _wakes(self, message: DecisionMessage | TeamTraffic) -> bool:
+        """After the end, a voter that does not know of it; before, only one that leads: else two that were left
+        would keep each other awake."""
+        return isinstance(message, PreVoteRequest if self.state.conclusion is not None else Append)
+
     def _sleep(self) -> list[Effect]:
         self.asleep = True
         return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
@@ -457,13 +500,17 @@ class Team:
     def _wake(self, now: Now) -> list[Effect]:
         if not self.asleep:
             return []
-        self.asleep, self._awake_until_s = False, now.boot + _LINGER_S
+        self.asleep, self._awake_until_s, self._led_s = False, now.boot + _LINGER_S, now.boot
         woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
         return [*self._settle(now, woken), *self._beat(now)]
 
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
+
+
+def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
+    return []
 
 
 def _read(step: bytes) -> Step:

@@ -8,6 +8,7 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import TeamId
 from ioa_p2p.wire.records import Address, AgentName, EffectClass, NodeKey, SkillName, Wall, Word
+from ioa_p2p.wire.spending import Allowance
 
 Goal = Annotated[str, Meta(max_length=limits.GOAL_CHARS_MAX)]
 Brief = Annotated[str, Meta(max_length=limits.BRIEF_CHARS_MAX)]
@@ -50,14 +51,13 @@ class Member(Message, frozen=True):
 class Caps(Message, frozen=True):
     """What no planner can talk its way out of. turns: discussion steps. repeats: the same line said again.
     empty: lines without a word. plans: planner outputs in a row that could not be used. Wall time is the
-    roster's deadline. tokens, money: reserved, 0 = none."""
+    roster's deadline. budget: of the whole goal."""
 
     turns: Count = 40
     repeats: Count = 2
     empty: Count = 3
     plans: Count = 3
-    tokens: Count = 0
-    money: Count = 0
+    budget: Allowance = Allowance(agents=limits.AGENTS_BELOW_MAX)
 
 
 class Roster(Message, frozen=True):

@@ -12,6 +12,7 @@ from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.records import AgentName, EffectClass, Hash, NodeKey, SkillName, Wall, Word
 from ioa_p2p.wire.roster import Count, Goal, InviteBytes
+from ioa_p2p.wire.spending import Allowance, Spent
 
 TaskId = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Reason = Annotated[str, Meta(max_length=limits.REASON_CHARS_MAX)]
@@ -52,6 +53,7 @@ class TaskSpec(Message, frozen=True):
 
     key: idempotency key, the same for every attempt. deadline: wall seconds. pinned: only this member can
     do it (it measures itself, say), so a lost worker fails the task instead of moving it. token: reserved.
+    budget: what it and all below it may spend.
     """
 
     id: TaskId
@@ -66,6 +68,7 @@ class TaskSpec(Message, frozen=True):
     attempt: Attempt = 1
     pinned: bool = False
     token: Annotated[bytes, Meta(max_length=1_024)] = b""
+    budget: Allowance = Allowance()
 
 
 TaskIds = Annotated[tuple[TaskId, ...], Meta(max_length=limits.STEP_TASKS_MAX)]
@@ -125,17 +128,20 @@ class Resume(Message, frozen=True, tag="resume"):
 
 
 class Reassign(Message, frozen=True, tag="reassign"):
-    """The same task (same key) anew: `attempt` fences every lower one."""
+    """The same task (same key) anew: `attempt` fences every lower one. begun: the attempt before may have spent
+    its whole budget; False: its worker had no room for it."""
 
     task: TaskId
     attempt: Attempt
     node: NodeKey
     agent: AgentName
     reason: Reason
+    begun: bool = True
 
 
 class Outcome(Message, frozen=True, tag="outcome"):
-    """A task is final. outputs: a MessagePack map, output type -> value."""
+    """A task is final. outputs: a MessagePack map, output type -> value. spent: as its worker told, or None if
+    nobody told."""
 
     task: TaskId
     attempt: Attempt
@@ -145,6 +151,7 @@ class Outcome(Message, frozen=True, tag="outcome"):
     summary: Summary = ""
     reason: Reason = ""
     retry: bool = True
+    spent: Spent | None = None
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
@@ -173,17 +180,23 @@ class Credit(Message, frozen=True):
 
 class Conclude(Message, frozen=True, tag="conclude"):
     """The end. outcome: "done", "partial" or "failed" by plan; "cap", "cancelled" or "deadline" by force.
-    result: the task whose outputs are the answer, if there is one."""
+    result: the task whose outputs are the answer, if there is one. spent: by all, as far as it was told."""
 
     outcome: Literal["done", "partial", "failed", "cap", "cancelled", "deadline"]
     answer: Annotated[str, Meta(max_length=limits.ANSWER_CHARS_MAX)]
     result: Annotated[tuple[TaskId, ...], Meta(max_length=1)] = ()
     evidence: Annotated[tuple[Evidence, ...], Meta(max_length=limits.EVIDENCE_MAX)] = ()
     credits: Annotated[tuple[Credit, ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)] = ()
-    cost: Count = 0
+    spent: Spent = Spent()
 
 
-Step = Found | Elect | Discuss | Hear | Assign | Await | Resume | Reassign | Outcome | Cancel | Conclude
+class Spend(Message, frozen=True, tag="spend"):
+    """The coordinator's planner used this up."""
+
+    spent: Spent
+
+
+Step = Found | Elect | Discuss | Hear | Assign | Await | Resume | Reassign | Outcome | Cancel | Conclude | Spend
 
 
 def encode_step(step: Step) -> bytes:

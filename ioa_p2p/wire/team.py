@@ -15,6 +15,7 @@ from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import TeamId
 from ioa_p2p.wire.records import AgentName, Hash, NodeKey, SkillName, Wall
 from ioa_p2p.wire.roster import Count, Goal, InviteBytes, Member, Small
+from ioa_p2p.wire.spending import Spent
 from ioa_p2p.wire.step import Attempt, Blobs, Line, Reason, ReportState, Summary, TaskId, TaskIds, Value
 
 FrameBytes = Annotated[bytes, Meta(max_length=0xFFFF + 68)]
@@ -96,7 +97,7 @@ class Joined(Message, frozen=True, tag="joined"):
 class Report(Message, frozen=True, tag="report"):
     """A worker's word on one attempt: beat while it runs, result until its Outcome is committed.
 
-    fraction: 0..100 percent, or -1 unknown. retry_s: when to ask again, after "busy".
+    fraction: 0..100 percent, or -1 unknown. retry_s: when to ask again, after "busy". spent: by this attempt so far.
     """
 
     team: TeamId
@@ -110,6 +111,7 @@ class Report(Message, frozen=True, tag="report"):
     blobs: Blobs = ()
     summary: Summary = ""
     retry: bool = True
+    spent: Spent = Spent()
 
 
 class Said(Message, frozen=True, tag="said"):

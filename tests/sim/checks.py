@@ -10,8 +10,9 @@ from typing import Any
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.team import events
 from ioa_p2p.team.decisions import HardState, spaces
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import Committed, Elected
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.decision import Ack, Append, Vote, VoteReply, VoteRequest

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import LinkPeer, Propose, StepDown
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import BATTERY, LAN, WAN, Timing
 from tests.sim.checks import watch_election
 from tests.sim.scenario import Violation

@@ -8,10 +8,11 @@ import msgspec
 
 from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.decisions import HardState
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.team.intake import Intake
 from ioa_p2p.team.replication import Replication
+from ioa_p2p.team.role import Role
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Ack, Append, PreVoteRequest, VoteRequest
 from tests.sim.scenario import Mutant

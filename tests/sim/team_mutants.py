@@ -26,8 +26,8 @@ def _teams_of(team: type[Team]) -> type[Teams]:
     """A node all of whose teams are of this class."""
 
     class Planted(Teams):
-        def _make(self, team_id: bytes, row: Any) -> Team:
-            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
+        def _make(self, team_id: bytes, row: Any, **options: Any) -> Team:
+            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s, **options)
 
     return Planted
 

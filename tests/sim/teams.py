@@ -9,8 +9,9 @@ from typing import Any
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now, Rows
 from ioa_p2p.team.decisions import founding_frame
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import LAN, Timing
 from ioa_p2p.wire.ids import network_id
 from tests.sim.duo import Duo

@@ -1,6 +1,7 @@
 """What a coordinator finds due, from what is decided, reported, wished and planned."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +10,9 @@ from ioa_p2p.effects import Now
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.tasks import LAN
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import (
     Assign,
     Await,
@@ -22,7 +24,9 @@ from ioa_p2p.wire.step import (
     Hear,
     Outcome,
     Resume,
+    Spend,
     Step,
+    TaskSpec,
     decode_step,
 )
 from ioa_p2p.wire.team import Report, Said, Wish
@@ -170,7 +174,10 @@ def test_results_are_decided_and_the_pause_ends_without_the_planner() -> None:
     lead = Lead(Assign("async", (ONE,)), Await((ONE.id,), "all", WALL + 60))
     assert lead.coordinator.ask(NOW, {}) is None
     lead.coordinator.on_report(NOW, BOB.node, DONE)
-    assert lead.decide() == [Outcome(ONE.id, 1, "succeeded", summary="17 words"), Resume("done")]
+    assert lead.decide() == [
+        Outcome(ONE.id, 1, "succeeded", summary="17 words", spent=Spent()),
+        Resume("done"),
+    ]
 
 
 def test_what_is_proposed_is_not_proposed_again_until_it_is_lost() -> None:
@@ -266,3 +273,117 @@ def test_a_forced_end_is_bounded_whatever_was_done() -> None:
     (end,) = lead.decide()
     assert isinstance(end, Conclude)
     assert len(end.evidence) == 16
+
+
+# -- what it may cost
+
+
+def capped(**budget: int) -> Caps:
+    return Caps(budget=Allowance(**budget, agents=8))
+
+
+def test_every_task_gets_its_share_and_one_share_stays() -> None:
+    lead = Lead(caps=capped(tokens=900, calls=9))
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    assert view.left == Allowance(900, None, 9, 5)
+    lead.coordinator.on_plan(NOW, view.version, steps.Assign("async", (ORDER, ORDER)))
+    (assign,) = lead.decide()
+    assert isinstance(assign, Assign)
+    assert [task.budget for task in assign.tasks] == [Allowance(300, None, 3)] * 2
+
+
+def test_an_assignment_that_the_budget_does_not_cover_is_refused_in_plain_words() -> None:
+    lead = Lead(caps=capped(tokens=900))
+    dear = replace(ORDER, budget=Allowance(1_000))
+    assert lead.plan(steps.Assign("async", (dear,))) == "over budget: 1000 tokens wanted, 900 left"
+    assert lead.due() == []
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    assert "1000 tokens wanted" in view.problem
+
+
+def test_several_tasks_must_fit_together() -> None:
+    lead = Lead(caps=capped(tokens=900))
+    half = replace(ORDER, budget=Allowance(500))
+    assert lead.plan(steps.Assign("async", (half, half))) == "over budget: 500 tokens wanted, 400 left"
+
+
+def test_while_tasks_run_that_may_give_something_back_they_are_waited_for() -> None:
+    lead = Lead(Assign("async", (paid(ONE, calls=1),)), caps=capped(calls=1))
+    assert "1 calls wanted, 0 left" in lead.plan(steps.Assign("async", (ORDER,)))
+    assert lead.decide() == [Await((ONE.id,), "any", WALL + 600)]
+
+
+def test_when_all_is_spent_the_team_ends_with_what_it_has_and_says_so() -> None:
+    lead = Lead(Assign("async", (paid(ONE, calls=1),)), caps=capped(calls=1))
+    lead.coordinator.on_report(NOW, BOB.node, DONE)
+    lead.decide()
+    assert lead.plan(steps.Assign("async", (ORDER,))) == "the budget of calls is spent"
+    (end,) = lead.decide()
+    assert isinstance(end, Conclude)
+    assert (end.outcome, end.spent) == ("cap", Spent(calls=1))
+    assert end.answer == "Stopped before the end: the budget of calls is spent. 1 of 1 tasks succeeded."
+
+
+def test_a_planned_end_needs_no_budget() -> None:
+    lead = Lead(Assign("async", (paid(ONE, calls=1),)), caps=capped(calls=1))
+    lead.coordinator.on_report(NOW, BOB.node, DONE)
+    lead.decide()
+    assert lead.plan(steps.Speak(*ME, text="that was all")) == ""
+    lead.decide()
+    assert lead.plan(steps.Conclude("done", "17")) == ""
+    assert [type(step) for step in lead.decide()] == [Conclude]
+
+
+def test_talk_for_which_nothing_is_left_ends() -> None:
+    """No model talks its way out of the cap on its tokens."""
+    lead = Lead(caps=capped(tokens=1_000))
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    lead.coordinator.on_plan(NOW, view.version, steps.Speak(*ME, text="well"), Spent(1_200, 0, 1))
+    spend, end = lead.decide()
+    assert spend == Spend(Spent(1_200, 0, 1))
+    assert isinstance(end, Conclude)
+    assert (end.outcome, end.spent) == ("cap", Spent(1_000, 0, 1))
+    assert lead.log.state.budget.over == Spent(200)
+
+
+def test_what_the_planner_used_is_counted_even_for_an_answer_that_came_too_late_or_failed() -> None:
+    lead = Lead()
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    lead.coordinator.on_plan(NOW, view.version - 1, steps.Speak(*ME, text="old"), Spent(10))
+    lead.coordinator.on_plan_failed(view.version, "model unreachable", Spent(5))
+    assert lead.decide() == [Spend(Spent(10)), Spend(Spent(5))]
+    assert lead.log.state.budget.spent == Spent(15)
+
+
+def test_the_end_tells_what_all_of_it_cost() -> None:
+    lead = Lead(Assign("async", (ONE,)), Outcome(ONE.id, 1, "succeeded", spent=Spent(70, 700, 2)))
+    lead.log.add(Discuss(ANN.node, "ann", "enough"))
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    assert (view.spent, view.tasks[0].spent) == (Spent(70, 700, 2), Spent(70, 700, 2))
+    lead.coordinator.on_plan(NOW, view.version, steps.Conclude("done", "17"), Spent(30, 300, 1))
+    spend, end = lead.decide()
+    assert isinstance(spend, Spend)
+    assert isinstance(end, Conclude)
+    assert end.spent == Spent(100, 1_000, 3)
+
+
+def paid(task: TaskSpec, **budget: int) -> TaskSpec:
+    return codec.replace(task, budget=Allowance(**budget))
+
+
+# -- what is left of unfinished work
+
+
+def test_a_forced_end_shows_what_unfinished_tasks_put_out() -> None:
+    lead = Lead(Assign("async", (ONE, TWO)), Outcome(TWO.id, 1, "failed", summary="half of it", reason="no ink"))
+    lead.coordinator.on_report(NOW, BOB.node, Report(TEAM, ONE.id, 1, "running", summary="one, two, "))
+    lead.coordinator.on_wish(Wish(TEAM, "conclude", reason="asked by the user"))
+    _, end = lead.decide()
+    assert isinstance(end, Conclude)
+    assert end.evidence == (Evidence(ONE.id, "unfinished: one, two, "), Evidence(TWO.id, "unfinished: half of it"))
+    assert end.answer.endswith("0 of 2 tasks succeeded. 2 unfinished left a part.")

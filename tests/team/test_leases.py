@@ -7,6 +7,8 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import Assign, Outcome, Reassign, TaskSpec
 from ioa_p2p.wire.team import Report
 from tests.team.people import ANN, BOB, CY, DEE, MAIL, NOW, TEAM, WALL, Log, later, spec
@@ -95,7 +97,7 @@ def test_a_busy_worker_is_relieved_if_another_can_do_it() -> None:
     busy = Report(TEAM, ONE.id, 1, "busy", retry_s=3)
     leases, log = leased()
     leases.on_report(NOW, BOB.node, busy)
-    assert due(leases, log, 0.1) == codec.replace(MOVE, reason="busy")
+    assert due(leases, log, 0.1) == codec.replace(MOVE, reason="busy", begun=False)
     alone, log = leased(ALONE)
     alone.on_report(NOW, BOB.node, busy)
     assert due(alone, log, 12.9) is None
@@ -104,7 +106,7 @@ def test_a_busy_worker_is_relieved_if_another_can_do_it() -> None:
 def test_a_result_is_due_as_it_was_told() -> None:
     leases, log = leased()
     leases.on_report(later(1), BOB.node, Report(TEAM, ONE.id, 1, "failed", note="no ink", summary="s", retry=False))
-    assert due(leases, log, 1) == Outcome(ONE.id, 1, "failed", summary="s", reason="no ink", retry=False)
+    assert due(leases, log, 1) == Outcome(ONE.id, 1, "failed", summary="s", reason="no ink", retry=False, spent=Spent())
 
 
 def test_a_passed_deadline_is_due_whatever_the_lease() -> None:
@@ -141,3 +143,20 @@ def test_attempts_are_bounded() -> None:
         due(leases, log, seconds)
     assert due(leases, log, seconds + 10.1) is None
     assert due(leases, log, seconds + 15.1) == codec.replace(LOST, attempt=limits.TASK_ATTEMPTS_MAX)
+
+
+def test_a_lost_worker_may_have_spent_its_part_so_without_a_rest_nobody_tries_again() -> None:
+    log = Log(Caps(budget=Allowance(tokens=100)))
+    log.add(Assign("async", (codec.replace(ONE, budget=Allowance(tokens=100)),)))
+    leases = Leases(log.state, LAN, ANN.node, NOW)
+    end = Outcome(ONE.id, 1, "failed", reason="worker lost, and no budget left for another try")
+    assert due(leases, log, 10.1) == end
+    leases.on_report(later(1), BOB.node, Report(TEAM, ONE.id, 1, "busy"))
+    assert due(leases, log, 1) == codec.replace(MOVE, reason="busy", begun=False)
+
+
+def test_what_a_lost_worker_put_out_stays_with_the_task() -> None:
+    leases, log = leased(ALONE)
+    leases.on_report(later(1), BOB.node, Report(TEAM, ONE.id, 1, "running", summary="one, two, "))
+    leases.on_report(later(2), BOB.node, Report(TEAM, ONE.id, 1, "running"))
+    assert due(leases, log, 17.1) == codec.replace(LOST, summary="one, two, ")

@@ -19,6 +19,7 @@ from ioa_p2p.team.state import (
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import (
     Assign,
     Await,
@@ -31,7 +32,9 @@ from ioa_p2p.wire.step import (
     Outcome,
     Reassign,
     Resume,
+    Spend,
     Step,
+    TaskSpec,
 )
 from tests.team.people import ANN, BOB, COUNT, CY, DEE, MAIL, SUM, WALL, Log, spec
 
@@ -284,3 +287,53 @@ def test_the_same_entries_make_the_same_state() -> None:
         log.add(BOTH, DONE, Reassign(TWO.id, 2, BOB.node, "bob", "lost"), Cancel((), "stop"))
     assert vars(logs[0].state) == vars(logs[1].state)
     assert isinstance(logs[0].state, TeamState)
+
+
+# -- the budget
+
+
+def costly(task: TaskSpec, tokens: int) -> TaskSpec:
+    return codec.replace(task, budget=Allowance(tokens, None, 2))
+
+
+def limited(tokens: int = 100, calls: int = 9) -> Log:
+    return Log(Caps(budget=Allowance(tokens, None, calls)))
+
+
+def test_an_assignment_beyond_the_budget_changes_nothing() -> None:
+    log = limited()
+    assert refusal(log, Assign("async", (costly(ONE, 60), costly(TWO, 41)))) == "over-budget"
+    assert refusal(log, Assign("async", (ONE,))) == "over-budget"
+    log.add(Assign("async", (costly(ONE, 60), costly(TWO, 40))))
+    assert log.state.budget.free == Allowance(0, None, 5)
+
+
+def test_an_outcome_settles_what_its_worker_told() -> None:
+    log = limited()
+    log.add(Assign("async", (costly(ONE, 60),)), codec.replace(DONE, spent=Spent(25, 5, 1)))
+    assert (log.state.budget.spent, log.state.budget.free) == (Spent(25, 5, 1), Allowance(75, None, 8))
+
+
+def test_what_nobody_told_counts_as_lost_by_outcome_cancel_and_deadline() -> None:
+    for end, at in ((DONE, WALL), (Cancel((), ""), WALL), (Elect(), WALL + 601)):
+        log = limited()
+        log.add(Assign("async", (costly(ONE, 60),)))
+        log.add(end, at=at)
+        assert (log.state.budget.lost, log.state.budget.free.tokens) == (Spent(60, 0, 2), 40)
+
+
+def test_the_next_attempt_gets_the_rest_unless_the_last_never_began() -> None:
+    log = limited()
+    log.add(Assign("async", (costly(ONE, 60),)), Reassign(ONE.id, 2, CY.node, "cy", "busy", begun=False))
+    assert log.state.tasks[ONE.id].spec.budget == Allowance(60, None, 2)
+    log.add(Reassign(ONE.id, 3, BOB.node, "bob", "lost"))
+    assert log.state.tasks[ONE.id].spec.budget == Allowance(40, None, 2)
+    assert refusal(log, Reassign(ONE.id, 4, CY.node, "cy", "lost")) == "over-budget"
+    log.add(Outcome(ONE.id, 3, "succeeded", spent=Spent(40)))
+    assert (log.state.budget.spent, log.state.budget.lost) == (Spent(40, 0, 1), Spent(60, 0, 2))
+
+
+def test_what_the_planner_used_is_spent() -> None:
+    log = limited()
+    log.add(Spend(Spent(99, 1, 1)))
+    assert (log.state.budget.spent, log.state.budget.free.tokens) == (Spent(99, 1, 1), 1)

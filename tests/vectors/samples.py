@@ -3,7 +3,7 @@
 from typing import Any
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, roster, seeds, step, team
+from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, roster, seeds, spending, step, team
 from ioa_p2p.wire.frames import Kind
 from tests.wire.samples import ALICE, BOB, NETWORK, card, pointer, record
 
@@ -26,7 +26,19 @@ ROSTER = roster.Roster(TEAM, 0, "How are my devices doing?", ALICE.node, (MEMBER
 INVITE = team.Invite(ALICE.node, TEAM, ids.blake(codec.encode(ROSTER)), WALL, WALL + 600)
 BID = team.Bid(ALICE.node, TEAM, MEMBER, WALL, 12, WALL, WALL + 60)
 INPUTS = (step.Input("metrics.samples", (TASK,)), step.Input("text", value=codec.encode("hello")))
-SPEC = step.TaskSpec(TASK, KEY, BOB.node, "writer", "text.report", "Write it.", INPUTS, "idempotent", WALL + 300)
+SPEC = step.TaskSpec(
+    TASK,
+    KEY,
+    BOB.node,
+    "writer",
+    "text.report",
+    "Write it.",
+    INPUTS,
+    "idempotent",
+    WALL + 300,
+    budget=spending.Allowance(2_000, 50_000, 3),
+)
+SPENT = spending.Spent(1_500, 30_000, 1)
 FOUND = step.Found(codec.encode(ROSTER), (envelope.seal(ALICE, NETWORK, Kind.INVITE, INVITE),))
 
 VOTE = decision.Vote(ALICE.node, TEAM, 0, 1, BOB.node, 0, HASH, 0, 0)
@@ -105,6 +117,7 @@ UNSIGNED: tuple[Any, ...] = (
     gossip.BlobWant(TEAM, HASH, -1),
     gossip.BlobPiece(TEAM, HASH, 0, b"piece"),
     gossip.BlobNone(TEAM, HASH),
+    gossip.Served(TEAM, ALICE.node, 1, 2),
     gossip.Manifest(5, (ids.blake(b"piece"),)),
     decision.PreVoteRequest(TEAM, 0, 2, 1, 1),
     decision.PreVoteReply(TEAM, 0, 2, True),
@@ -129,7 +142,7 @@ UNSIGNED: tuple[Any, ...] = (
     step.Await((TASK,), "all", WALL + 300),
     step.Resume("all are there"),
     step.Reassign(TASK, 2, ALICE.node, "analyst", "its worker was lost"),
-    step.Outcome(TASK, 1, "succeeded", codec.encode({"text.report": "..."}), (BLOB,), "A report."),
+    step.Outcome(TASK, 1, "succeeded", codec.encode({"text.report": "..."}), (BLOB,), "A report.", spent=SPENT),
     step.Cancel((TASK,), "asked to"),
     step.Conclude(
         "done",
@@ -137,8 +150,10 @@ UNSIGNED: tuple[Any, ...] = (
         (TASK,),
         (step.Evidence(TASK, "A report."),),
         (step.Credit(BOB.node, "writer", "text.report", "succeeded"),),
+        spending.Spent(2_400, 31_000, 2),
     ),
-    team.Report(TEAM, TASK, 1, "running", 40, "half way"),
+    step.Spend(spending.Spent(900, 1_000, 1)),
+    team.Report(TEAM, TASK, 1, "running", 40, "half way", spent=SPENT),
     team.Said(TEAM, 1, "The outliers."),
     team.LostLinks(TEAM, (BOB.node,)),
     team.Wish(TEAM, "cancel", (TASK,), "asked to"),
