@@ -27,10 +27,11 @@ def test_a_coordinator_that_speaks_after_its_pause_is_seen(seed: int) -> None:
         t13_pause.play(seed, with_election(SleepsUnnoticed))
 
 
-def test_a_log_that_decides_early_leaves_a_history_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_without_a_lease_leave_a_history_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The invariants do not watch here: the history alone shows it."""
     monkeypatch.setattr("tests.sim.election.watch_election", lambda world, timing: None)
-    assert not all(linearizable(t26_history.play(seed, DecidesEarly)) for seed in range(12))
+    monkeypatch.setattr(t26_history, "LEASE_SHARE", 1e6)
+    assert not all(linearizable(t26_history.play(seed, SleepsUnnoticed)) for seed in range(12))
 
 
 def test_one_partition_leaves_one_set_of_figures() -> None:

@@ -66,10 +66,11 @@ class Clients:
     def _propose(self, node: bytes) -> None:
         self._count += 1
         step = b"value %d" % self._count
-        handle = self.recorder.invoke("append", step, self._trial.world.time_s)
-        self._open[node, self._trial.world.hosts[node].life, step] = handle
-        if not self._trial.propose(node, step):
-            self.recorder.fail(self._open.pop((node, self._trial.world.hosts[node].life, step)))
+        call = node, self._trial.world.hosts[node].life, step
+        self._open[call] = self.recorder.invoke("append", step, self._trial.world.time_s)
+        taken = self._trial.propose(node, step)
+        if not taken and self._trial.world.hosts[node].machine is not None:  # else the power failed: who knows
+            self.recorder.fail(self._open.pop(call))
 
     def _read(self, node: bytes, member: Election) -> None:
         now_s, seen = self._trial.world.time_s, read_decided(member, self._trial.world.now_at(node))
