@@ -16,6 +16,7 @@ from ioa_p2p.team.worker import Deed, Job, Worker
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.spending import NOTHING, Spent
 from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
 from ioa_p2p.wire.team import Report
 from tests.sim.mutants import DecidesEarly, ForgetsVote, SkipsCheckQuorum
@@ -235,10 +236,10 @@ class _EndsEarly(_with_coordinator(_ConcludesEarly)):
 class TakesStalePlans(Coordinator):
     """A planner's answer counts whenever it comes."""
 
-    def on_plan(self, now: Now, version: int, step: steps.Step) -> str:
+    def on_plan(self, now: Now, version: int, step: steps.Step, spent: Spent = NOTHING) -> str:
         if self._asked is None and self._planned is None:
             self._asked = version
-        return super().on_plan(now, self._asked or version, step)
+        return super().on_plan(now, self._asked or version, step, spent)
 
 
 class IgnoresBeats(Leases):
