@@ -187,6 +187,9 @@ class World:
         boot_s = host.boot_offset_s + self.time_s * host.boot_rate
         return Now(self._wall_s + self.time_s + host.wall_offset_s, boot_s)
 
+    def now_at(self, address: Address) -> Now:
+        return self.now(self.hosts[address])
+
     @property
     def trace(self) -> str:
         """The hash of all that happened so far."""
