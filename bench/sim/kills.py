@@ -25,9 +25,10 @@ def main() -> int:
         "starts": sum(lives.starts for lives in found),
         "lost": sum(len(lives.lost) for lives in found),
         "votes_twice": sum(lives.votes_twice for lives in found),
+        "unfinished": sum(lives.unfinished for lives in found),
     }
     for lives in found:
-        print("\n".join(lives.lost), end="", file=sys.stderr)
+        print("".join(f"{each}\n" for each in lives.lost), end="", file=sys.stderr)
     met = figures["deaths"] >= 30 and figures["starts"] == figures["deaths"] + figures["kinds"]
     met = met and not figures["lost"] and not figures["votes_twice"]
     bar = "deaths >= 30, starts == deaths + kinds, lost == 0, votes_twice == 0"

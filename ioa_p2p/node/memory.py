@@ -25,6 +25,7 @@ from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team.recall import doubt
 from ioa_p2p.wire.ids import node_text
 
+LAST_BOOT = ("node", b"boot")
 _PLACE = ("node", b"place")  # the row that tells which file of which machine this is
 _OWNER = ("node", b"owner")  # and whose
 
@@ -60,6 +61,13 @@ def open_memory(path: Path, node: bytes) -> Memory:
         storage.close()
         raise
     return Memory(storage, tuple(losses))
+
+
+def count_start(storage: Storage, now_ms: int) -> int:
+    """This start's id: unix ms, but larger than the last one's even if the clock went back."""
+    start = max(now_ms, int.from_bytes(storage.get(*LAST_BOOT) or b"") + 1)
+    _note(storage, Save(*LAST_BOOT, start.to_bytes(8)))
+    return start
 
 
 def _salvaged(path: Path, damage: Damage) -> tuple[Storage, list[Loss]]:

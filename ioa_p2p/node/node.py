@@ -9,12 +9,11 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 """
 
 import asyncio
-import ipaddress
 import logging
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -48,8 +47,8 @@ from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
-from ioa_p2p.node.memory import Memory, open_memory
-from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.memory import Memory, count_start, open_memory
+from ioa_p2p.node.neighbourhood import Neighbourhood, dialable
 from ioa_p2p.node.planning import model_of, planner_of
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
@@ -79,7 +78,6 @@ JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined w
 RANK_S = 1.0  # for ranking what was found, with a model; kept back from a search's time
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
-LAST_BOOT = ("node", b"boot")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
 log = logging.getLogger(__name__)
@@ -147,7 +145,7 @@ class Node:
         self._stack.callback(lambda: life.end(self.storage, self.life))
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
-        self.boot = self._count_start()
+        self.boot = count_start(self.storage, int(self.started * 1_000))
         await self._start_agents()
         try:
             await self._open_net()
@@ -156,13 +154,6 @@ class Node:
             hint = "move the file away: the node then asks its peers for its teams, and votes in none of them"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
-
-    def _count_start(self) -> int:
-        """This start's id: unix ms, but larger than the last one's even if the clock went back."""
-        boot = max(int(self.started * 1_000), int.from_bytes(self.storage.get(*LAST_BOOT) or b"") + 1)
-        with suppress(StorageError):  # a full disk keeps nobody from starting
-            self.storage.commit([Save(*LAST_BOOT, boot.to_bytes(8))])
-        return boot
 
     async def _start_agents(self) -> None:
         tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
@@ -502,13 +493,6 @@ class Node:
             self.alarms.ours(text, "a key lives on one device: stop the other node, or make it a new key")
         else:
             self.alarms.of(node, text)
-
-
-def dialable(host: str, addresses: Sequence[str]) -> str:
-    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
-    if not ipaddress.ip_address(host).is_unspecified:
-        return host
-    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
 
 
 def _no_model() -> None:

@@ -224,7 +224,7 @@ class Teams:
         """A team as it was saved. One whose log or vote is damaged, or gone, begins again without its memory."""
         rows = [(space, key) for space in spaces(team) for key, _ in self._ground.rows(space)]
         what = "its vote is gone"  # it was saved in one group with the team's own row
-        if rows:
+        if any((space, key) == (spaces(team)[1], b"state") for space, key in rows):
             try:
                 return self._make(team, row), []
             except StorageError as fault:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-LIFE_S = 180.0  # a life that is longer hangs
+LIFE_S = 600.0  # a life that is longer hangs
 KINDS = ("launch", "invite", "team", "vote", "decision", "task", "chat", "dht", "trust")
 
 
@@ -29,13 +29,16 @@ class Death(NamedTuple):
 @dataclass
 class Lives:
     """deaths: those that came to pass. starts: lives that nothing but their death
-    ended. lost: facts that were told and are no more so."""
+    ended. lost: facts that were told and are no more so. unfinished: goals that
+    ended otherwise than well: members that restart may sign too late.
+    """
 
     folder: Path
     deaths: int = 0
     starts: int = 0
     lost: list[str] = field(default_factory=list)
     votes_twice: int = 0
+    unfinished: int = 0
     _ended: dict[str, str] = field(default_factory=dict)
     _founded: set[str] = field(default_factory=set)
     _votes: dict[tuple[Any, ...], str] = field(default_factory=dict)
@@ -76,6 +79,7 @@ class Lives:
                 self.votes_twice += before != vote
 
     def _hear_end(self, team: str, end: str) -> None:
+        self.unfinished += team not in self._ended and not end.startswith("concluded: Hello")
         before = self._ended.setdefault(team, end)
-        if before != end or not end.startswith("concluded: Hello"):
+        if before != end:
             self.lost.append(f"team {team} ended as {before}, then as {end}")
