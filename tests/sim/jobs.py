@@ -38,6 +38,7 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
 from ioa_p2p.wire.records import Card, Skill
 from ioa_p2p.wire.roster import Member, SkillBrief
+from ioa_p2p.wire.spending import NOTHING, Spent
 from ioa_p2p.wire.step import TaskSpec
 from tests.mind.market import ANALYST, CHARTER, DEVICE, GOAL, WRITER
 from tests.sim.world import World
@@ -76,8 +77,8 @@ class Run:
 class Jobs:
     """Nodes with agents; the first one launches. machine: the class to make them of; a mutant goes here.
 
-    homes: agents that live at another one's node. run_s: how long runs take. dies: whether a run ends with the
-    death of its worker process.
+    homes: agents that live at another one's node. run_s: how long runs take. spends: what they use up. dies: whether
+    a run ends with the death of its worker process.
     """
 
     seed: int
@@ -88,6 +89,7 @@ class Jobs:
     timing: Timing = LAN
     policy: Policy = field(default_factory=lambda: Policy(goal_s=300))
     run_s: Callable[[TaskSpec], float] = lambda spec: 2.0
+    spends: Callable[[TaskSpec], Spent] = lambda spec: NOTHING
     dies: Callable[[TaskSpec], bool] = lambda spec: False
     repeats_plans: bool = False
     effects: list[Run] = field(default_factory=list)
@@ -204,7 +206,8 @@ class Jobs:
         self.effects.append(run)
         skill = next(skill for skill in self.agents[spec.agent] if skill.name == spec.skill)
         outputs = codec.encode(dict.fromkeys(skill.outputs, spec.agent))
-        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), f"{spec.skill} by {spec.agent}"))
+        summary, spent = f"{spec.skill} by {spec.agent}", self.spends(spec)
+        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), summary, spent))
         host = self.world.hosts[run.node]
         run.told = not host.frozen and host.life == run.life and not host.unsynced
         run.over = True

@@ -12,6 +12,8 @@ from ioa_p2p.team.events import Policy
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.timing import LAN, WAN
 from ioa_p2p.wire.records import Skill
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from tests.sim.checks import watch_election
 from tests.sim.jobs import CAST, Jobs
 from tests.sim.scenario import Violation
@@ -51,7 +53,9 @@ def _jobs(seed: int, dice: random.Random, size: int, part: Any) -> Jobs:
     own, others = list(cast)[:size], list(cast)[size:]
     spares = {f"{name}-b": cast[name] for name in ("analyst", "charter", "writer") if dice.random() < 0.3}
     homes = {name: dice.choice(own) for name in (*others, *spares)}
-    jobs = Jobs(seed, cast | spares, homes, machine=part, policy=Policy(goal_s=GOAL_S))
+    caps = Caps(budget=Allowance(dice.choice([None, 1_000]), calls=dice.choice([None, None, 12]), agents=16))
+    jobs = Jobs(seed, cast | spares, homes, machine=part, policy=Policy(goal_s=GOAL_S, caps=caps))
+    jobs.spends = lambda spec: Spent((spec.budget.tokens or 0) * spec.id[2] // 255, calls=1)
     longest_s = dice.choice([2.0, 8.0, 25.0])
     jobs.run_s = lambda spec: 0.5 + longest_s * (spec.id[0] / 255)
     jobs.dies = lambda spec: spec.id[1] < 12

@@ -8,6 +8,7 @@ from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
+from ioa_p2p.team.budget import KINDS
 from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
 from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.tasks import TaskState
@@ -86,6 +87,31 @@ class OneEffect:
             raise Violation("counted", "an attempt starts more often than it may")
         if any(_told_done(run, node, spec) for run in self._jobs.runs if run.disks == world.hosts[node].disks):
             raise Violation("kept", "a task runs again whose result this node had saved")
+
+
+class WithinBudget:
+    """I12: what all runs may have spent, each its whole part unless it told less, is never above the team's budget."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._parts: dict[tuple[bytes, int], TaskSpec] = {}
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if isinstance(event, StartTask):
+            self._parts[event.spec.id, event.spec.attempt] = event.spec
+            limit = self._jobs.policy.caps.budget
+            told = {(run.spec.id, run.spec.attempt): run.spec for run in self._jobs.runs if run.told}
+            for kind in KINDS:
+                self._check(kind, getattr(limit, kind), told)
+
+    def _check(self, kind: str, most: int | None, told: dict[tuple[bytes, int], TaskSpec]) -> None:
+        if most is None:
+            return
+        spent = sum(getattr(self._jobs.spends(spec), kind) for spec in told.values())
+        given = sum(getattr(spec.budget, kind) or 0 for key, spec in self._parts.items() if key not in told)
+        if spent + given > most:
+            raise Violation("I12", f"{spent} {kind} spent and {given} given, of {most}")
 
 
 class FinalIsFinal:
@@ -170,7 +196,7 @@ class EndsClean:
 
 def watch_team(jobs: Jobs) -> None:
     """All that must hold for whole teams."""
-    for checker in (NothingFenced, CommittedFirst, OneEffect, FinalIsFinal, SameFold, EndsClean):
+    for checker in (NothingFenced, CommittedFirst, OneEffect, WithinBudget, FinalIsFinal, SameFold, EndsClean):
         checker(jobs)
 
 

@@ -17,7 +17,7 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.spending import NOTHING, Spent
-from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
+from ioa_p2p.wire.step import Cancel, Conclude, Reassign, Step, TaskSpec, decode_step
 from ioa_p2p.wire.team import Report
 from tests.sim.mutants import DecidesEarly, ForgetsVote, SkipsCheckQuorum
 from tests.sim.scenario import Mutant
@@ -187,6 +187,15 @@ class NewKeys(TeamState):
         return super()._put(row)
 
 
+class ForgetsWhatWasLost(TeamState):
+    """The part of a worker that vanished is given out again, though it may be spent."""
+
+    def apply(self, entry: Committed) -> list[Any]:
+        if isinstance(entry.step, Reassign):
+            entry = replace(entry, step=codec.replace(entry.step, begun=False))
+        return super().apply(entry)
+
+
 class _AppliesFenced(Team):
     """Takes the result of any attempt."""
 
@@ -284,6 +293,7 @@ MUTANTS = (
     Mutant("fence-forgotten", _teams_of(_EntryByEntry), frozenset({"I6"})),
     Mutant("assigned-before-commit", _teams_of(_BeforeCommit), frozenset({"I10"})),
     Mutant("new-key-each-attempt", _with_state(NewKeys), frozenset({"I7"})),
+    Mutant("lost-part-given-again", _with_state(ForgetsWhatWasLost), frozenset({"I12"})),
     Mutant("fenced-result-applied", _teams_of(_AppliesFenced), frozenset({"I6"})),
     Mutant("concluded-while-tasks-run", _EndsEarly, frozenset({"final"})),
     Mutant("stale-plan-taken", _with_coordinator(TakesStalePlans), frozenset({"I7", "once-each", "outcome"})),

@@ -8,6 +8,8 @@ from ioa_p2p.errors import StorageError
 from ioa_p2p.team.events import CancelTeam, Concluded, Orphan, Policy
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import TaskSpec
 from tests.sim.jobs import CAST, TEAM, Jobs, Run
 from tests.sim.scenario import Violation
@@ -164,6 +166,18 @@ def end_missed_by_one_that_may_not_stand(part: Any) -> World:
     return jobs.world
 
 
+def part_lost_with_a_worker(part: Any) -> World:
+    """All runs spend all they are given; one that vanishes has spent its part as well, and the team ends earlier."""
+    jobs = _started(part, spare="analyst")
+    jobs.policy = replace(jobs.policy, caps=Caps(budget=Allowance(1_024, agents=16)))
+    jobs.spends = lambda spec: Spent(spec.budget.tokens or 0, calls=1)
+    jobs.launch()
+    run = _first_run(jobs, "metrics.analyse")
+    jobs.world.crash(run.node)
+    _end(jobs, ended=("done", "partial", "failed", "cap"))
+    return jobs.world
+
+
 def moved_as_it_ends(part: Any) -> World:
     """All lose their link to a worker just as it is done: its result and its move cross each other."""
     world = World(0)
@@ -289,6 +303,7 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
         worker_restarts_after_its_result,
         worker_restarts_while_it_works,
         once_is_not_repeated,
+        part_lost_with_a_worker,
         disk_lost_with_a_task,
         end_missed_by_one_that_may_not_stand,
         moved_as_it_ends,
