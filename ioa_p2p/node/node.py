@@ -31,7 +31,7 @@ from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, relays
+from ioa_p2p.node import clock, relays, telling
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
@@ -447,6 +447,10 @@ class Node:
             case gossip_events.Forked(_, author, seq):
                 told = f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}"
                 self.alarms.of(author, told)
+            case gossip_events.Gap(team):
+                self.stories.of(team).tell(telling.gap(event))
+            case gossip_events.Said(team, late=True):
+                self.stories.of(team).tell(telling.filled(event))
             case gossip_events.Behind(_, node, True):
                 log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
             case _:

@@ -375,3 +375,9 @@ MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small 
 MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
 PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
 LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
+
+# -- keepers ----------------------------------------------------------------------------------------
+KEEPERS_MAX = 2  # of a team: one may be off while the other serves
+KEEPER_BLOB_BYTES_MAX = (
+    256 * 1024 * 1024
+)  # files of one team that a keeper fetches unasked; the rest stays with its author
