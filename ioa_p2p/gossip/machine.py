@@ -67,6 +67,11 @@ class GossipMachine:
             effects += self._open(now, team, codec.decode(members, tuple[bytes, ...]))
         return effects
 
+    def gaps(self, team: bytes) -> list[tuple[bytes, int, int]]:
+        """(author, first, last): lines of an open channel that count as met though nobody had them."""
+        channel = self._channels.get(team)
+        return channel.gaps if channel else []
+
     # -- messages
 
     def handle_message(self, now: Now, peer: bytes, message: GossipMessage) -> list[Effect]:

@@ -69,12 +69,12 @@ class Blobs:
     async def get(self, team: bytes, blob: bytes) -> bytes:
         """A value, from disk or from a member of the team. Raises PeerError('blob-missing'),
         UsageError('blobs-busy')."""
-        await self._have(team, blob)
+        await self.have(team, blob)
         return b"".join(blobs.chunks(self._rows, blob))
 
     async def get_file(self, team: bytes, blob: bytes, path: Path) -> None:
         """Likewise, written to a new file, whole or not at all. Raises OSError too."""
-        await self._have(team, blob)
+        await self.have(team, blob)
         partial = path.with_name(f".{path.name}.part")
         try:
             chunks = blobs.chunks(self._rows, blob)
@@ -85,19 +85,19 @@ class Blobs:
         finally:
             partial.unlink(missing_ok=True)
 
-    async def _put_piece(self, name: bytes, piece: int, data: bytes) -> None:
-        kept = self._kept[name, piece] = asyncio.get_running_loop().create_future()
-        self._driver.command(commands.PutPiece(name, piece, data))
-        await kept
-
-    async def _have(self, team: bytes, blob: bytes) -> None:
-        """Until it is on disk."""
+    async def have(self, team: bytes, blob: bytes) -> None:
+        """Until it is on disk. Raises PeerError('blob-missing'), UsageError('blobs-busy')."""
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(PAUSE_S)
             if await self._fetch(team, blob):
                 return
         raise PeerError("blob-missing", f"no member of the team has the file {node_short(blob)}")
+
+    async def _put_piece(self, name: bytes, piece: int, data: bytes) -> None:
+        kept = self._kept[name, piece] = asyncio.get_running_loop().create_future()
+        self._driver.command(commands.PutPiece(name, piece, data))
+        await kept
 
     async def _fetch(self, team: bytes, blob: bytes) -> bool:
         end = self._end_of(blob)

@@ -31,7 +31,7 @@ from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, life, relays
+from ioa_p2p.node import clock, life, relays, telling
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
@@ -466,6 +466,10 @@ class Node:
                 told = f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}"
                 way_out = "form the team anew; if another node runs with this key, stop one of them"
                 self.alarms.ours(told, way_out) if author == self.key.node else self.alarms.of(author, told)
+            case gossip_events.Gap(team):
+                self.stories.of(team).tell(telling.gap(event))
+            case gossip_events.Said(team, late=True):
+                self.stories.of(team).tell(telling.filled(event))
             case gossip_events.Behind(_, node, True):
                 log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
             case _:

@@ -19,6 +19,7 @@ from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.runtime import Driver
+from ioa_p2p.node.safekeeping import Safekeeping
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import LineView, Turn, View
 from ioa_p2p.team import events
@@ -27,6 +28,7 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.records import Card
 
 PLAN_S = 60.0  # a planner that takes longer has failed; the coordinator asks again or concludes
+KEEP_S = 86_400.0  # a keeper's channel stays a day longer, for those who were away
 LEAVE_S = 120.0  # a concluded team's channel and links stay so long, for those who still fetch files
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ class Teamwork:
         self._stories = stories
         self._cards = cards
         self._reports = reports_folder
+        self._safekeeping = Safekeeping(node, blobs)
         self._tasks: set[asyncio.Task[None]] = set()
         self._on: dict[type[Any], Callable[[Any], None]] = {
             events.Connect: self._connect,
@@ -69,7 +72,7 @@ class Teamwork:
             events.PhaseChanged: lambda event: self._story(event.team).tell(telling.phase(event)),
             events.LineSaid: self._line_said,
             events.TurnMine: lambda event: self._spawn(self._my_turn(event)),
-            events.TaskChanged: lambda event: self._story(event.team).tell(telling.task(event)),
+            events.TaskChanged: self._task_changed,
             events.PlanWanted: lambda event: self._spawn(self._plan(event.view)),
             events.PlanRefused: lambda event: log.warning("a plan step was refused: %s", event.reason),
             events.StartTask: lambda event: self.jobs.start(event),
@@ -77,7 +80,7 @@ class Teamwork:
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
             events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
-            events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
+            events.Forgotten: self._forgotten,
         }
 
     def on_event(self, event: Any) -> None:
@@ -89,6 +92,7 @@ class Teamwork:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._safekeeping.aclose()
         await self.jobs.aclose()
 
     # -- forming and leading
@@ -157,7 +161,18 @@ class Teamwork:
         about = card.description if card else ""
         return Turn(event.team, event.agent, about, skills, state.roster.goal, event.prompt, lines)
 
+    # -- tasks
+
+    def _task_changed(self, event: events.TaskChanged) -> None:
+        self._story(event.team).tell(telling.task(event))
+        if (team := self._machine.teams.get(event.team)) is not None:
+            self._safekeeping.look(team, event.spec.id)
+
     # -- the end
+
+    def _forgotten(self, event: events.Forgotten) -> None:
+        self._safekeeping.forget(event.team)
+        self._channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs))
 
     def _concluded(self, event: events.Concluded) -> None:
         if event.conclusion.outcome != "done":
@@ -200,7 +215,11 @@ class Teamwork:
         return files
 
     def _leave(self, team: bytes) -> None:
-        self._channel.command(gossip.CloseChannel(team))
+        member = self._machine.teams.get(team)
+        if member is not None and self._safekeeping.is_keeper(member):
+            asyncio.get_running_loop().call_later(KEEP_S, self._channel.command, gossip.CloseChannel(team))
+        else:
+            self._channel.command(gossip.CloseChannel(team))
         if all(other.state.conclusion is not None for other in self._machine.teams.values()):
             self._neighbourhood.drop_all("team")
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ioa_p2p.gossip.events import Gap, Said
 from ioa_p2p.team import events
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.roster import Member
@@ -56,6 +57,21 @@ def phase_name(one: Any) -> str:
 
 def said(event: events.LineSaid) -> dict[str, Any]:
     return {"kind": "said", "who": event.agent, "node": node_text(event.node), "text": event.text}
+
+
+def gap(event: Gap) -> dict[str, Any]:
+    """Lines of the talk that nobody could be found to have."""
+    return {"kind": "gap", **gap_row((event.author, event.first, event.last))}
+
+
+def gap_row(gap: tuple[bytes, int, int]) -> dict[str, Any]:
+    author, first, last = gap
+    return {"node": node_text(author), "first": first, "last": last}
+
+
+def filled(event: Said) -> dict[str, Any]:
+    """One of them turned up."""
+    return {"kind": "filled", "node": node_text(event.author), "seq": event.seq}
 
 
 def task(event: events.TaskChanged) -> dict[str, Any]:

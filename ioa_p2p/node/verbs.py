@@ -146,7 +146,9 @@ async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     members = [telling.member(one) for one in team.state.roster.members] if team else []
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
     tasks = task_rows(story.team, team, story)
-    return {**_summary(node, story), "members": members, "tasks": tasks, "chat": chat, "result": story.result}
+    gaps = [telling.gap_row(gap) for gap in node.gossip.gaps(story.team)]
+    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result}
+    return {**_summary(node, story), **told}
 
 
 async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:

@@ -380,3 +380,7 @@ QUEUE_KEPT = 32  # places of QUEUE_MAX that strangers leave to the owner's own g
 AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
 LETTERS_MAX = 256  # dead letters a node keeps until their owner forgets them; over: the forgotten, then the oldest go
 TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; over: they are told of the gap
+
+# -- keepers ----------------------------------------------------------------------------------------
+KEEPERS_MAX = 2  # of a team: one may be off while the other serves
+KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has

@@ -234,6 +234,7 @@ def _planted(schedule: Callable[[], Team]) -> Callable[[Plant], World]:
 
 
 SCHEDULES: dict[str, Callable[[Plant], World]] = {
+    "nobody has it": _planted(gossip_away.nobody_has_it),
     "away and back": _planted(away_and_back),
     "replays": _planted(replays),
     "two histories": _planted(two_histories),
