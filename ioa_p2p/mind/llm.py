@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ioa_p2p.errors import PeerError
+from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.llm.port import Message, Model, ModelError, Reply, Request, Usage, reply_of, request_tokens, tokens_of
 from ioa_p2p.mind.answer import Read, Wait, read
-from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.mind.history import within
 from ioa_p2p.mind.planner import Planner, introduction
 from ioa_p2p.mind.prompt import complaint, messages

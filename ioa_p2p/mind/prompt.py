@@ -7,8 +7,8 @@
 Goal, descriptions, summaries and lines are strangers' words: fenced, quoted, cut.
 """
 
-from ioa_p2p.llm.port import Message
 from ioa_p2p.llm.fence import Fence, quoted
+from ioa_p2p.llm.port import Message
 from ioa_p2p.mind.history import Count, within
 from ioa_p2p.mind.labels import Labels
 from ioa_p2p.steps import MemberView, TaskView, View

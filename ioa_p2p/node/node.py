@@ -32,7 +32,7 @@ from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, relays
+from ioa_p2p.node import clock, planning, relays
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
@@ -48,7 +48,6 @@ from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.neighbourhood import Neighbourhood
-from ioa_p2p.node.planning import model_of, planner_of
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
@@ -106,7 +105,7 @@ class Node:
         self.alarms = Alarms()
         self.stories = Stories()
         self.stopping = asyncio.Event()
-        self.model = model or model_of(config, os.environ)
+        self.model = model or planning.model_of(config, os.environ)
         self.sense = Sense(meaning if config.meaning else _no_model)
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
@@ -140,6 +139,7 @@ class Node:
         self._stack.push_async_callback(self.committer.aclose)
         self.boot = self._count_start()
         await self._start_agents()
+        await self._stack.enter_async_context(planning.opened(self.model))
         try:
             await self._open_net()
             self._start_machines()
@@ -257,7 +257,7 @@ class Node:
         self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self.publishing.records, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
-        planner = planner_of(self.model)
+        planner = planning.planner_of(self.model)
         self.teamwork = Teamwork(
             self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
             self.stories, self.agents.cards, self.config.home.reports,
@@ -275,8 +275,6 @@ class Node:
         self._stack.callback(self.describing.close)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
-        if self.model is not None:
-            self._stack.push_async_callback(self.model.aclose)
         self._stack.push_async_callback(self.teamwork.aclose)
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):

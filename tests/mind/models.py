@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from ioa_p2p.llm.scripted import Scripted, ScriptedLLM
 from ioa_p2p.llm.fence import Fence
+from ioa_p2p.llm.scripted import Scripted, ScriptedLLM
 from ioa_p2p.mind.llm import ModelPlanner
 from ioa_p2p.mind.rules import Rules
 from ioa_p2p.steps import LineView, MemberView, TaskView, View

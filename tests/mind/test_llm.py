@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ioa_p2p.errors import PeerError
+from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.llm.port import ModelError, Reply, Usage, tokens_of
 from ioa_p2p.llm.scripted import Turn
 from ioa_p2p.mind.answer import read
-from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.mind.history import within
 from ioa_p2p.mind.llm import REST_S
 from ioa_p2p.mind.planner import introduction
