@@ -7,8 +7,10 @@ iterator cancels (TERM, then KILL of the whole process group). What comes out is
 decoded. Built-ins and strangers come through the same entry-point group, `ioa_p2p.adapters`.
 """
 
+import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from ioa_p2p.wire.records import Card
@@ -17,11 +19,35 @@ from ioa_p2p.wire.spending import NOTHING, UNLIMITED, Allowance, Spent
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that travels with a task or result: bytes by hash outside, plain bytes here."""
+    """A file that travels with a task or result. content: its bytes, or the path of a file that holds them.
+
+    A path of a task or result is good until the run's end; `data` reads all of it, up to 64 MiB.
+    """
 
     name: str
     media_type: str
-    data: bytes
+    content: bytes | Path
+
+    @property
+    def data(self) -> bytes:
+        """Raises OSError when the file is gone."""
+        return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+
+    @property
+    def size(self) -> int:
+        """In bytes. Raises OSError likewise."""
+        return len(self.content) if isinstance(self.content, bytes) else self.content.stat().st_size
+
+    def write(self, path: Path) -> None:
+        """Put the contents into a new file: a link to the one that holds them where that is possible, else a copy.
+        Raises OSError."""
+        if isinstance(self.content, bytes):
+            path.write_bytes(self.content)
+            return
+        try:
+            path.hardlink_to(self.content)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(self.content, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,14 +130,14 @@ def _spent(spent: Spent) -> dict[str, Any]:
 
 def _file(number: int, attachment: Attachment, folder: Path) -> dict[str, str]:
     file = f"out-{number}"
-    (folder / file).write_bytes(attachment.data)
+    attachment.write(folder / file)
     return {"name": attachment.name, "media_type": attachment.media_type, "file": file}
 
 
 def _task(fields: dict[str, Any]) -> Task:
     folder = Path(fields["folder"])
     attachments = [
-        Attachment(a["name"], a["media_type"], (folder / a["file"]).read_bytes()) for a in fields["attachments"]
+        Attachment(each["name"], each["media_type"], folder / each["file"]) for each in fields["attachments"]
     ]
     return Task(
         id=bytes.fromhex(fields["id"]),

@@ -16,15 +16,16 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.gossip import frontier, transcript
+from ioa_p2p.gossip.doubt import Doubt
 from ioa_p2p.gossip.events import Behind, Delivered, Forked, Said
 from ioa_p2p.gossip.frontier import Marks
 from ioa_p2p.gossip.log import Chain, Judgement
 from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
-from ioa_p2p.gossip.repair import Repair, span
+from ioa_p2p.gossip.repair import Repair
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame, Kind
-from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Held, Want, batches
+from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Held, Served, Want, batches
 from ioa_p2p.wire.ids import blake
 
 
@@ -39,12 +40,14 @@ class Channel:
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
         self._chains = {member: Chain(team, member, rows) for member in sorted(members)}
         self._order = Order(self._chains, transcript.forced(rows, team))
+        self._doubt = Doubt()
         self._marks = Marks()
         self._reach = Reach(self._me, self._marks, rng)
         self._repair = Repair(rng)
         self._covered: dict[bytes, int] = {}
         self._owed: dict[bytes, dict[tuple[bytes, bytes], None]] = {}
         self._source: dict[bytes, bytes] = {}
+        self._pulled = False  # whether the entry being taken in answers a want of ours
         self._told: dict[bytes, float] = {}
         self._armed: dict[str, float] = {}
 
@@ -82,6 +85,10 @@ class Channel:
         """After a sleep: compare frontiers at once."""
         return self._tell(now, self._reach.linked)
 
+    def doubt(self) -> None:
+        """Our disk forgot some of this team, perhaps lines of ours."""
+        self._doubt.raised = True
+
     def _load(self, now: Now, authors: Collection[bytes]) -> None:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
             if entry.node == self._me:
@@ -108,6 +115,8 @@ class Channel:
             raise UsageError("chain-forked", "this node's chain has two histories", "form the team anew")
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
+        if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
+            raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
 
     def _news(self) -> tuple[tuple[bytes, int], ...]:
@@ -150,6 +159,7 @@ class Channel:
         if judgement is Judgement.KNOWN:
             return owe
         self._source[author] = peer
+        self._pulled = self._repair.is_answer(now.boot, author, entry.seq, peer)
         return self._take(now, chain, judgement, frame.raw, digest, entry) + owe
 
     def _take(
@@ -176,11 +186,16 @@ class Channel:
     def _grow(self, now: Now, chain: Chain, raw: bytes, digest: bytes, entry: Entry) -> list[Effect]:
         """The next entry of a chain: durable, shown in its turn, passed on to whom its author cannot reach."""
         effects: list[Effect] = [chain.append(raw, digest), *self._show(self._order.add(now.boot, entry))]
+        return [*effects, *self._relay(now, raw, entry), *self._arm_gaps()]
+
+    def _relay(self, now: Now, raw: bytes, entry: Entry) -> list[Effect]:
+        """To members that its author cannot reach. What we had to pull they are told of only: they may be pulling
+        the same from another, and ask us if not."""
         relays = self._reach.relays(entry.node, entry.seq, self._source[entry.node])
-        if relays:
-            message = Entries(raw)
-            effects += [Send(member, message) for member in relays]
-        return effects + self._arm_gaps()
+        if self._pulled:
+            return [effect for member in relays for effect in self._owe(now, member, self._me, entry.node)]
+        message = Entries(raw)
+        return [Send(member, message) for member in relays]
 
     def _show(self, entries: list[Entry]) -> list[Effect]:
         team, is_late = self.team, self._order.is_late
@@ -200,6 +215,7 @@ class Channel:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
         self._repair.hear(peer)
+        self._doubt.hear(peer, next((head.seq for head in message.heads if head.author == self._me), 0))
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)
@@ -227,20 +243,26 @@ class Channel:
             sent_bytes += len(part.raw)
             if sent_bytes >= limits.CHAT_WANT_BYTES_MAX:
                 break
-        held = ((self._me, message.author, chain.counts_to),) if chain.counts_to else ()
-        return [*parts, Send(peer, Held(self.team, held))]
+        return [*parts, Send(peer, Served(self.team, message.author, message.first, chain.counts_to))]
+
+    def served(self, now: Now, peer: bytes, message: Served) -> list[Effect]:
+        """An answer to a want of ours is complete: go on with the next range."""
+        chain = self._chains.get(message.author)
+        if chain is None:
+            return []
+        effects = self._note(now, peer, message.author, message.held)
+        ended = self._repair.end(now.boot, message.author, chain, peer, message.first)
+        return [*effects, *self._pull(now)] if ended else effects
 
     def held(self, now: Now, peer: bytes, message: Held) -> list[Effect]:
-        """Acknowledgements, a digest, or the end of an answer. Hearsay beyond what we hold is ignored."""
+        """Acknowledgements, or a digest. Hearsay beyond what we hold is ignored."""
         effects: list[Effect] = []
         for member, author, seq in message.marks:
             chain = self._chains.get(author)
             if chain is None or member not in self._chains or (member != peer and seq > chain.head):
                 continue
             effects += self._note(now, member, author, seq)
-            if member == peer and self._repair.end(author, chain, peer):
-                effects += self._pull(now)
-            elif member == peer and seq > chain.counts_to:
+            if member == peer and seq > chain.counts_to:
                 effects += self._arm("repair", now.boot + limits.CHAT_REPAIR_S)
         return effects
 
@@ -302,11 +324,13 @@ class Channel:
 
     def _pull(self, now: Now) -> list[Effect]:
         """Ask for every missing range that is not under way."""
+        self._repair.settle(self._chains)
         effects: list[Effect] = []
         for author, chain in self._chains.items():
-            peer = self._repair.ask(now.boot, author, chain, self._holders(author, chain))
-            if peer is not None:
-                effects.append(Send(peer, Want(self.team, author, *span(chain, self._marks.of(author, peer)))))
+            asked = self._repair.ask(now.boot, author, chain, self._holders(author, chain))
+            if asked is not None:
+                peer, first, last = asked
+                effects.append(Send(peer, Want(self.team, author, first, last)))
         due = [at for at in (self._repair.next_due, self._look_again(now)) if at is not None]
         return [*effects, *self._arm("repair", min(due))] if due else effects
 
@@ -314,12 +338,12 @@ class Channel:
         """While lines wait for others', their authors may be held back, so look again soon."""
         return None if self._order.next_due is None else now.boot + limits.CHAT_ANSWER_S
 
-    def _holders(self, author: bytes, chain: Chain) -> list[bytes]:
-        """Linked members that hold more of a chain than we do and could take."""
+    def _holders(self, author: bytes, chain: Chain) -> dict[bytes, int]:
+        """Linked members that hold more of a chain than we do and could take, and how far."""
         if chain.frozen is not None or self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2:
-            return []
-        beyond = self._marks.holders(author, chain.head + 1)
-        return [member for member in self._reach.linked if member in beyond]
+            return {}
+        marks = {member: self._marks.of(author, member) for member in self._reach.linked}
+        return {member: seq for member, seq in marks.items() if seq > chain.head}
 
     def _acknowledge(self) -> list[Effect]:
         effects: list[Effect] = []

@@ -68,3 +68,11 @@ class BlobMissing:
     """No member that could be reached has the blob. Ask again when others are back."""
 
     hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlobKept:
+    """A piece that was put is durable: the next may come."""
+
+    hash: bytes
+    piece: int

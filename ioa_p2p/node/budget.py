@@ -7,8 +7,8 @@ may_begin ──> one more index key?        charge(rpcs, bytes) <── every a
 from ioa_p2p.wire import limits
 
 KEY_RPCS_FIRST = 10.0  # of one index key, as long as none is counted
-LAST_RPCS = limits.FIND_RECORDS_MAX + limits.FIND_CARDS_MAX + 8  # records and cards, and a node or two that is silent
-LAST_BYTES = limits.FIND_CARDS_MAX * limits.CARD_BYTES_MAX
+LAST_RPCS = limits.FIND_RECORDS_MAX + 8  # records, most with their cards, and a node or two that is silent
+LAST_BYTES = limits.FIND_CARDS_MAX // 2 * limits.CARD_BYTES_MAX  # few cards are as large as a card may be
 DATAGRAMS_BYTES = 2 * limits.DATAGRAM_BYTES_MAX  # a request and its answer, at most
 
 

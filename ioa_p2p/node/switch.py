@@ -101,7 +101,7 @@ class Switch:
         match kind:
             case LinkKind.SIGNED:
                 return self._gossip, gossip.Entries(body)
-            case LinkKind.CHANNEL:
+            case LinkKind.CHANNEL | LinkKind.BLOB:
                 return self._gossip, gossip.unpack(body)
             case LinkKind.DECISION:
                 return self._teams, codec.decode(body, DECISION_MESSAGE)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.adapters.base import Attachment
 from ioa_p2p.errors import IoaError
 from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
@@ -76,6 +75,7 @@ class Teamwork:
             events.StartTask: lambda event: self.jobs.start(event),
             events.CancelTask: lambda event: self.jobs.cancel(event),
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
+            events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
             events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
         }
@@ -101,10 +101,15 @@ class Teamwork:
         story.end(telling.failed_launch(event, time.time() - story.started))
 
     def _formed(self, event: events.TeamFormed) -> None:
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        doubted = not self._machine.teams[event.team].election.may_vote
+        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
+
+    def _memory_lost(self, event: events.MemoryLost) -> None:
+        voters = self._machine.teams[event.team].state.roster.voters
+        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]
@@ -180,14 +185,19 @@ class Teamwork:
         row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
         if row is None or row.outcome is None:
             return []
-        found: list[Attachment] = []
+        folder = self._reports / event.team.hex()[:16]
+        files: list[dict[str, Any]] = []
+        taken = set[str]()
         for blob in row.outcome.blobs:
             try:
-                found.append(Attachment(blob.name, blob.media_type, await self._blobs.get(event.team, blob.hash)))
+                path = await asyncio.to_thread(reports.place, folder, blob.name, taken)
+                await self._blobs.get_file(event.team, blob.hash, path)
+                files.append(reports.row(path))
             except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        outputs = codec.read_any(row.outcome.outputs) if row.outcome.outputs else None
-        return await asyncio.to_thread(reports.write, self._reports / event.team.hex()[:16], found, outputs)
+        if outputs := codec.read_any(row.outcome.outputs) if row.outcome.outputs else None:
+            files.append(await asyncio.to_thread(reports.write_outputs, folder, outputs))
+        return files
 
     def _leave(self, team: bytes) -> None:
         self._channel.command(gossip.CloseChannel(team))

@@ -5,6 +5,7 @@ from typing import Any
 from ioa_p2p.team import events
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import Conclude, TaskSpec
 
 OUTCOMES = {"done": "concluded", "partial": "concluded", "cap": "concluded", "failed": "failed"} | {
@@ -64,6 +65,7 @@ def task(event: events.TaskChanged) -> dict[str, Any]:
         "state": event.state,
         "fraction": None if event.percent < 0 else event.percent / 100,
         "note": event.note,
+        "partial": "" if event.state == "succeeded" else event.text,
     }
 
 
@@ -105,8 +107,14 @@ def result(team: bytes, conclusion: Conclude, files: list[dict[str, Any]], secon
             for credit in conclusion.credits
         ],
         "evidence": [{"task": each.task.hex(), "text": each.text} for each in conclusion.evidence],
+        "cost": amounts(conclusion.spent),
         "seconds": round(seconds, 1),
     }
+
+
+def amounts(one: Spent | Allowance) -> dict[str, Any]:
+    """tokens, money in millionths, calls; null where nothing limits."""
+    return {"tokens": one.tokens, "money": one.money, "calls": one.calls}
 
 
 def failed_launch(event: events.LaunchFailed, seconds: float) -> dict[str, Any]:

@@ -9,10 +9,11 @@ Knows nothing of teams: the runtime turns what is reported into commands of the 
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ioa_p2p.adapters.base import Adapter, Delta, Failed, Progress, Result, Task
+from ioa_p2p.errors import IoaError
 from ioa_p2p.node.turns import Turns
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import NOTHING
@@ -63,6 +64,7 @@ class Busy:
 
 WorkerEvent = Began | Told | Ended | Busy
 Report = Callable[[WorkerEvent], None]
+Take = Callable[[Job, Result], Awaitable[None]]
 
 TOLD_S = 0.25  # an agent may babble; the team hears four times a second at most
 BUSY_RETRY_S = 5.0
@@ -72,13 +74,18 @@ _DEATHS_MAX = 1_024  # tasks whose deaths are remembered; the oldest is forgotte
 class Worker:
     """`agents`: agent name -> adapter, read at each start, so it may change. concurrency: runs at a time, default 1.
 
-    `report` is called on the loop, in order, and must not block.
+    `report` is called on the loop, in order, and must not block. `take` is awaited with each result before the run
+    ends, while its files are there; what it raises fails the job.
     """
 
     def __init__(
-        self, agents: Mapping[str, Adapter], report: Report, concurrency: Mapping[str, int] | None = None
+        self,
+        agents: Mapping[str, Adapter],
+        report: Report,
+        concurrency: Mapping[str, int] | None = None,
+        take: Take | None = None,
     ) -> None:
-        self._agents, self._report, self._concurrency = agents, report, concurrency or {}
+        self._agents, self._report, self._concurrency, self._take = agents, report, concurrency or {}, take
         self._turns: dict[str, Turns] = {}
         self._jobs: dict[Job, asyncio.Task[Result | Failed]] = {}
         self._deaths: OrderedDict[bytes, int] = OrderedDict()
@@ -150,10 +157,14 @@ class Worker:
         try:
             async with contextlib.aclosing(self._agents[job.agent].run(task)) as events:
                 async for event in events:
+                    if isinstance(event, Result) and self._take is not None:
+                        await self._take(job, event)
                     if isinstance(event, Result | Failed):
                         return event
                     teller.hear(event)
             return Failed("no-result", "the adapter ended without a result")
+        except IoaError as fault:
+            return Failed(fault.code, str(fault), retry=False)
         except Exception as fault:  # a stranger's adapter may raise anything; the node goes on
             return Failed("adapter-error", f"{type(fault).__name__}: {fault}"[:2_000])
         finally:

@@ -8,10 +8,12 @@ import errno
 import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Generator
 from pathlib import Path
 
 from ioa_p2p.errors import StorageError
+from ioa_p2p.wire import limits
 
 
 def create(path: Path) -> None:
@@ -22,6 +24,22 @@ def create(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def set_aside(path: Path, wall_s: float) -> Path:
+    """Rename a damaged file, with its WAL, after the time; its new path. The newest `limits.DAMAGED_FILES_MAX` stay."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(wall_s)) + f"{wall_s % 1:.3f}"[1:].replace(".", "-")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    with storage_errors(path):
+        for suffix in ("-wal", ""):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").replace(f"{aside}{suffix}")
+        Path(f"{path}-shm").unlink(missing_ok=True)  # an index over the WAL, made anew when needed
+        kept = sorted(file for file in path.parent.glob(f"{path.name}.damaged-*") if not file.name.endswith("-wal"))
+        for old in kept[: -limits.DAMAGED_FILES_MAX]:
+            old.unlink()
+            Path(f"{old}-wal").unlink(missing_ok=True)
+    return aside
 
 
 @contextlib.contextmanager
@@ -59,7 +77,7 @@ _HINTS = {
     "disk-full": "free some space; the node goes on by itself",
     "locked": "another process has it open: is the node already running?",
     "read-only": "give the user of this node the right to write there",
-    "damaged": "restore a backup, or move the file away: the node then forgets its teams and votes",
+    "damaged": "restore a backup, or start the node: it keeps what is whole and asks its peers for the rest",
     "unreadable": "look at the disk: reading or writing failed",
 }
 

@@ -13,7 +13,6 @@ majority of them, the certificate, goes with the term, so that nobody follows a 
 """
 
 import random
-from enum import Enum
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
@@ -22,8 +21,10 @@ from ioa_p2p.team.campaign import Campaign
 from ioa_p2p.team.decisions import Decisions, Held, next_entry, open_founding
 from ioa_p2p.team.election_events import Command, Committed, Deposed, Elected, Event, LinkPeer, Propose, Stale, StepDown
 from ioa_p2p.team.electorate import Ballot, Electorate
+from ioa_p2p.team.evidence import notice_loss
 from ioa_p2p.team.intake import Intake, Mandate, check_append, check_sender, saved_mandate
 from ioa_p2p.team.replication import Replication
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import JUMP_S, Timing
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import (
@@ -38,13 +39,6 @@ from ioa_p2p.wire.decision import (
     VoteRequest,
 )
 from ioa_p2p.wire.ids import blake
-
-
-class Role(Enum):
-    FOLLOWER = "follower"
-    PRE_CANDIDATE = "pre-candidate"
-    CANDIDATE = "candidate"
-    COORDINATOR = "coordinator"
 
 
 class Election:
@@ -120,6 +114,11 @@ class Election:
     def certificate(self) -> Certificate:
         """The votes that elected the coordinator of this term; empty until they are seen."""
         return self._mandate.certificate if self._mandate.term == self.term else ()
+
+    @property
+    def may_vote(self) -> bool:
+        """False at a member that lost its memory of this team."""
+        return self._log.may_vote
 
     @property
     def electorate(self) -> Electorate:
@@ -365,6 +364,8 @@ class Election:
     # -- following
 
     def _on_append(self, now: Now, peer: bytes, message: Append, intake: Intake) -> None:
+        if loss := notice_loss(self._log, self._me.node, self._mandate, intake):
+            self._emit(loss)
         if intake.mandate is not None:
             self._become_follower(now, message.term, peer)
             self._accept_mandate(intake.mandate)

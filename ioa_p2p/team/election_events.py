@@ -67,5 +67,12 @@ class Stale:
     incarnation: int
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryLost:
+    """It is proven that our disk forgot `what`: we never vote again in this incarnation."""
+
+    what: str
+
+
 Command = Propose | LinkPeer | StepDown
-Event = Committed | Elected | Deposed | Stale
+Event = Committed | Elected | Deposed | Stale | MemoryLost

@@ -322,6 +322,14 @@ class Orphan:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryLost:
+    """This node forgot what it had promised in a team, or may have: it never votes in it again. what: for people."""
+
+    team: bytes
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Forgotten:
     """A team that was over for long left no rows here. blobs: hashes of its files that no other team names."""
 

@@ -158,7 +158,8 @@ class Formation:
         spare = [bid for role in launch.roles for bid in chosen[role.name][counts[role.name] :]]
         for bid in (*first, *spare):
             picked.setdefault((bid.member.node, bid.member.agent), self._allowed_to_lead(bid.member))
-        return tuple(picked.values())[: launch.policy.members_max]
+        most = min(launch.policy.members_max, launch.policy.caps.budget.agents + 1)
+        return tuple(picked.values())[:most]
 
     def _allowed_to_lead(self, member: Member) -> Member:
         """A stranger's willingness is not enough."""

@@ -14,10 +14,10 @@ from contextlib import suppress
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
-from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.team import formation
-from ioa_p2p.team.decisions import open_entry
-from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, Offer, StepDown
+from ioa_p2p.team.decisions import open_entry, spaces
+from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, MemoryLost, Offer, StepDown
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.life import Life
@@ -92,9 +92,8 @@ class Teams:
     def start(self, now: Now) -> list[Effect]:
         effects, started = self._guest.start(now), dict[bytes, list[Effect]]()
         for team, value in self._ground.rows(SPACE):
-            row = codec.decode(value, TeamRow)
-            self._teams[team] = self._make(team, row)
-            started[team] = self._teams[team].start(now)
+            self._teams[team], mended = self._remake(team, codec.decode(value, TeamRow))
+            started[team] = [*mended, *self._teams[team].start(now)]
         effects += self._forget_old()
         effects += [effect for team, begun in started.items() if team in self._teams for effect in begun]
         for team, value in self._ground.rows(formation.SPACE):
@@ -218,8 +217,22 @@ class Teams:
 
     # -- teams
 
-    def _make(self, team: bytes, row: TeamRow) -> Team:
-        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
+    def _make(self, team: bytes, row: TeamRow, *, blank: bool = False) -> Team:
+        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s, blank=blank)
+
+    def _remake(self, team: bytes, row: TeamRow) -> tuple[Team, list[Effect]]:
+        """A team as it was saved. One whose log or vote is damaged, or gone, begins again without its memory."""
+        rows = [(space, key) for space in spaces(team) for key, _ in self._ground.rows(space)]
+        what = "its vote is gone"  # it was saved in one group with the team's own row
+        if rows:
+            try:
+                return self._make(team, row), []
+            except StorageError as fault:
+                what = str(fault)
+        row = codec.replace(row, lost_disk=True)
+        dropped = [Save(space, key, None) for space, key in rows]
+        told = Emit(MemoryLost(team, what))
+        return self._make(team, row, blank=True), [Save(SPACE, team, codec.encode(row)), *dropped, told]
 
     def _join(self, now: Now, team: Team, row: TeamRow) -> list[Effect]:
         self._teams[team.team] = team

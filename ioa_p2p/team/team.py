@@ -4,7 +4,8 @@
     Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
 
 After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
-election is one that does not know the end yet, and wakes it. It sleeps too when long after the deadline nobody leads.
+election, or says that it has joined, is one that does not know the end yet, and wakes it. It sleeps too when long after
+the deadline nobody leads.
 """
 
 import random
@@ -16,7 +17,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.decisions import open_founding, spaces
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     Answer,
     CancelTeam,
@@ -25,6 +26,7 @@ from ioa_p2p.team.events import (
     Elected,
     LineSaid,
     LinkPeer,
+    MemoryLost,
     Orphan,
     PhaseChanged,
     PlanFailed,
@@ -44,6 +46,7 @@ from ioa_p2p.team.life import Life
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
 from ioa_p2p.team.queue import Queue
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
@@ -98,11 +101,20 @@ class Ground:
 
 class Team:
     def __init__(
-        self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False, ahead_s: int = 0
+        self,
+        ground: Ground,
+        founding: bytes,
+        team: bytes,
+        *,
+        lost_disk: bool = False,
+        ahead_s: int = 0,
+        blank: bool = False,
     ) -> None:
         """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
+        blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it."""
         entry = open_founding(founding, ground.network, team, 0)
+        rows = _no_rows if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters:
@@ -115,10 +127,19 @@ class Team:
         self._mine = [member for member in roster.members if member.node == self.node]
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, ground.rows,
+            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
             lost_disk=lost_disk,
         )  # fmt: skip
-        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life)
+        self._worker = Worker(
+            self.node,
+            team,
+            roster.launcher,
+            ground.rows,
+            ground.profile,
+            ground.queue,
+            ground.life,
+            lost_disk=lost_disk,
+        )
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
@@ -175,7 +196,7 @@ class Team:
         if self.asleep:
             return []
         if name == self._timer:
-            return self._beat(now)
+            return [*self._beat(now), *self._ask_for_news()]
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
@@ -217,7 +238,7 @@ class Team:
             case Founding():
                 return [Send(peer, Joined(self.team))]
             case Joined():
-                return []
+                return self._wake(now)
 
     def _on_word(
         self, now: Now, coordinator: Coordinator, peer: bytes, message: Said | Wish | LostLinks
@@ -274,6 +295,7 @@ class Team:
         (self._down.discard if link.up else self._down.add)(link.node)
         effects = self._settle(now, self._election.handle_command(now, link))
         if link.up:
+            self._unheard.add(link.node)  # it may have lost its disk meanwhile, and the team with it
             effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
         return effects + (self._tell_lost() if before != self._down else [])
 
@@ -326,6 +348,8 @@ class Team:
             case told.Deposed():
                 self._coordinator = None
                 return []
+            case told.MemoryLost():
+                return [Emit(MemoryLost(self.team, event.what))]
             case _:  # a higher incarnation: its founding entry will be brought
                 return []
 
@@ -347,7 +371,8 @@ class Team:
             case TaskMoved():
                 row = change.row
                 self._reported.pop(row.spec.id, None)
-                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason))]
+                text = row.outcome.summary if row.outcome is not None else ""
+                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason, text=text))]
             case LineHeard(line):
                 return [Emit(LineSaid(self.team, line.turn, line.node, line.agent, line.text))]
             case TurnGiven(turn, discuss) if discuss.node == self.node:
@@ -389,6 +414,12 @@ class Team:
         hurry = self._unheard and self._brings_founding
         next_s = min(_HURRY_S, self._ground.profile.beat_s) if hurry else self._ground.profile.beat_s
         return [*effects, SetTimer(self._timer, now.boot + next_s)]
+
+    def _ask_for_news(self) -> list[Effect]:
+        """Who follows nobody and may not stand cannot ask by an election; the others may be asleep."""
+        idle = self._election.role is Role.FOLLOWER and self._election.coordinator is None
+        others = sorted(self.state.roster.voters - {self.node}) if idle else []
+        return [Send(node, Joined(self.team)) for node in others]
 
     def _repeat_to(self, node: bytes) -> list[Effect]:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
@@ -476,6 +507,10 @@ class Team:
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
+
+
+def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
+    return []
 
 
 def _read(step: bytes) -> Step:

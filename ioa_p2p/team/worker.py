@@ -84,13 +84,17 @@ class Worker:
         profile: Profile,
         queue: Queue,
         life: Life | None = None,
+        *,
+        lost_disk: bool = False,
     ) -> None:
+        """lost_disk: what it ran in this team before is not known any more."""
         self._life = life or Life()
         self._node = node
         self._team = team
         self._requester = requester
         self._profile = profile
         self._queue = queue
+        self._lost_disk = lost_disk
         self.space = f"task/{team.hex()}"
         self._jobs: dict[bytes, Job] = {}
         self._fence = 0
@@ -145,7 +149,9 @@ class Worker:
         if row.term > self._fence:
             self._fence = row.term
             saves.append(Save(self.space, _FENCE, codec.encode(row.term)))
-        job = Job(spec.attempt, 0, spec)
+        job = self._jobs[spec.id] = Job(spec.attempt, 0, spec)
+        if self._lost_disk and not may_repeat(spec.effect):  # it may have run before the disk was lost
+            return [*saves, *self._finish(spec, self._report(spec, "unknown", note="the worker lost its memory"))]
         return [*saves, self._report(spec, "accepted"), *self._start(now, state, spec, job)]
 
     def _start(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:

@@ -1,7 +1,8 @@
 """The team channel on the wire: chat entries, and the messages that repair chains and fetch blobs.
 
 docs/wire.md, "Team channel". Entries are signed frames (Kind.LOG) and travel whole, back to back, in link frames
-of kind SIGNED; all else is one tagged union in link frames of kind CHANNEL. Bounds: wire/limits.py.
+of kind SIGNED; all else is one tagged union in link frames of kind CHANNEL, pieces of blobs of kind BLOB. Bounds:
+wire/limits.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -76,7 +77,7 @@ class Frontier(Message, frozen=True, tag=1):
 
 
 class Want(Message, frozen=True, tag=2):
-    """Send me that author's entries first..last. Answered by Entries, then one Held as the end mark."""
+    """Send me that author's entries first..last. Answered by Entries, then one Served."""
 
     team: TeamId
     author: NodeKey
@@ -87,7 +88,7 @@ class Want(Message, frozen=True, tag=2):
 class Held(Message, frozen=True, tag=3):
     """Marks (member, author, seq): `member` holds that author's chain up to seq.
 
-    Acknowledgement, digest, and end of an answer in one. Marks of members other than the sender are hearsay,
+    Acknowledgement and digest in one. Marks of members other than the sender are hearsay,
     passed towards the author where two members have no link; they count in "delivered", nowhere else.
     """
 
@@ -119,6 +120,15 @@ class BlobNone(Message, frozen=True, tag=6):
     hash: Hash
 
 
+class Served(Message, frozen=True, tag=7):
+    """The end of an answer to the Want that began at `first`. held: how far the sender holds that chain."""
+
+    team: TeamId
+    author: NodeKey
+    first: EntrySeq
+    held: Sequence
+
+
 class Manifest(Message, frozen=True):
     """What a blob's hash covers: a blob is named by the BLAKE2b-256 of its encoded manifest.
 
@@ -129,7 +139,7 @@ class Manifest(Message, frozen=True):
     chunks: Annotated[tuple[Hash, ...], Meta(max_length=limits.BLOB_CHUNKS_MAX)]
 
 
-ChannelMessage = Frontier | Want | Held | BlobWant | BlobPiece | BlobNone
+ChannelMessage = Frontier | Want | Held | BlobWant | BlobPiece | BlobNone | Served
 GossipMessage = Entries | ChannelMessage
 
 
@@ -137,11 +147,12 @@ def pack(message: GossipMessage) -> tuple[LinkKind, bytes]:
     """Kind and body of the link frame that carries `message`."""
     if isinstance(message, Entries):
         return LinkKind.SIGNED, message.raw
-    return LinkKind.CHANNEL, codec.encode(message)
+    kind = LinkKind.BLOB if isinstance(message, BlobPiece) else LinkKind.CHANNEL
+    return kind, codec.encode(message)
 
 
 def unpack(body: bytes) -> ChannelMessage:
-    """Body of a CHANNEL link frame. Raises PeerError('undecodable')."""
+    """Body of a CHANNEL or BLOB link frame. Raises PeerError('undecodable')."""
     return codec.decode(body, cast("type[ChannelMessage]", ChannelMessage))
 
 

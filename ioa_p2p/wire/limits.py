@@ -127,6 +127,9 @@ LINK_BACKOFF_S = 0.5  # before the second dial; doubles, +- half
 LINK_BACKOFF_S_MAX = 60.0  # a neighbour that comes back is found within a minute
 LINK_QUEUE_BYTES_MAX = 4 * 1024 * 1024  # per link, outbound. Full: `send` says False and counts
 LINK_QUEUE_FRAMES_MAX = 8 * 1024  # per link, outbound: small frames cost more than their bytes
+LINK_URGENT_BYTES_MAX = 1024 * 1024  # likewise, of decisions and task traffic: a talk that fills its queue delays none
+LINK_BULK_BYTES_MAX = 1024 * 1024  # likewise, of blob pieces: two fetches' worth of what is asked at a time
+LINK_BULK_WRITE_BYTES_MAX = 64 * 1024  # one write of blob pieces: what comes meanwhile waits for no more than one
 LINK_WRITE_BYTES_MAX = 256 * 1024  # one write, so that a pong waits for no more than this
 LINK_INBOX_BYTES_MAX = 4 * 1024 * 1024  # all links, inbound. Full: no window credit until the node has read
 LINK_WANTS_MAX = 256  # peers we try to stay linked to. Over: ignored and counted
@@ -165,7 +168,9 @@ CHAT_TAIL_ENTRIES = 256  # newest entries of one author kept in memory; older on
 CHAT_TAIL_BYTES = 1024 * 1024  # likewise
 CHAT_BLOCK_ENTRIES = 64  # rows of one storage space, so that an old range is a short read
 CHAT_WANT_ENTRIES_MAX = 128  # one answer; the asker asks again
-CHAT_WANT_BYTES_MAX = 1024 * 1024  # likewise
+CHAT_WANT_BYTES_MAX = 256 * 1024  # likewise; 10 KB/s still bring it within CHAT_RANGE_S_MAX
+CHAT_WANTS_AT_ONCE = 4  # ranges asked of one member at a time, at most: 1 MiB of its link's queue
+CHAT_RANGE_S_MAX = 30.0  # who brings one range more slowly is left for another
 CHAT_BATCH_BYTES_MAX = 96 * 1024  # entries back to back in one link frame
 CHAT_MARKS_MAX = 256  # marks in one Held; the rest go in the next
 CHAT_GAP_S = 60.0  # a gap that nobody could fill for so long counts as met
@@ -176,12 +181,17 @@ CHAT_ANSWER_S_MAX = 30.0  # who did not help rests for 2, 4, 8 .. s, at most so 
 CHAT_EARLY_S = 0.001  # a timer that fires so early, by rounding, is due all the same
 CHAT_HELD_S = 0.05  # acknowledgements gather for so long
 CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
-BLOB_BYTES_MAX = 16 * 1024 * 1024  # held in memory while it is verified
+BLOB_BYTES_MAX = 64 * 1024 * 1024  # an hour of sound, a few hundred photographs; its manifest fits one piece
 BLOB_CHUNK_BYTES = 60 * 1024  # two pieces fit one link frame, and a chat line need not wait long
 BLOB_CHUNKS_MAX = -(-BLOB_BYTES_MAX // BLOB_CHUNK_BYTES)  # their hashes fit one link frame
 BLOB_FETCHES_MAX = 4  # fetched at once; more wait
 BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
-BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
+BLOB_PIECES_AT_ONCE = 4  # asked of one member for one blob: four fetches fit its link's bulk lane
+BLOB_SOURCES_MAX = 4  # members that one blob is fetched from at the same time
+BLOBS_KEPT_BYTES_MAX = 2 * 1024 * 1024 * 1024  # whole blobs on disk. Over: UsageError, and nothing more is fetched
+BLOB_PARTS_MAX = 16  # blobs begun, and left, on disk: 1 GiB at most. Over: the oldest is deleted
+BLOB_PART_S = 86_400  # likewise after a day: who wanted it has it, or has given it up
+BLOB_CLEAN_S = 3_600.0  # between looks at them
 BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
 BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
 # -- decision log and election ----------------------------------------------------------------------
@@ -318,16 +328,15 @@ LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest
 FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; see docs/search-mesh.md
 FIND_WORDS_BESIDE_CELLS = 8  # words of a query, rarest first, where there is a model; likewise
 FIND_WORDS_MAX = 20  # where there is none; more add little and cost a lookup each
-FIND_NAMES_MAX = 60  # names of the most promising that are read for their meaning: some 2 ms each
 POINTERS_BRIEF_K = 6  # nearest holders that a brief read hears: on four paths, so one liar hides nothing
-FIND_CELL_POINTERS = 24  # of one cell, the nearest: nobody farther comes among the last ten
+FIND_CELL_POINTERS = 24  # of one cell, the nearest: hardly anybody farther is looked at
 FIND_WORD_POINTERS = 32  # of one word; who is under several words is found under a rarer one
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
 FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
 FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
-FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
-FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+FIND_CARDS_MAX = 20  # cards read for one ranking; most come along with their records
+FIND_RECORDS_MAX = 26  # records asked for to fill these: some are gone, some nodes silent
 PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
 
 # -- first contacts ---------------------------------------------------------------------------------
@@ -350,6 +359,10 @@ SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of sear
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
 
+# -- what must last (storage/) ----------------------------------------------------------------------
+DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
+SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
+
 # -- language models (llm/, mind/, adapters/openai.py) ------------------------------------------------
 MODEL_ANSWER_BYTES_MAX = 256 * 1024  # text of one answer: a long report; over: ModelError, the connection is closed
 MODEL_STREAM_BYTES_MAX = 16 * 1024 * 1024  # the same on the wire, where each token is an event of 300 B; over: likewise
@@ -366,3 +379,5 @@ LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
 AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
 QUEUE_KEPT = 32  # places of QUEUE_MAX that strangers leave to the owner's own goals; an eighth of a smaller queue
 AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
+LETTERS_MAX = 256  # dead letters a node keeps until their owner forgets them; over: the forgotten, then the oldest go
+TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; over: they are told of the gap

@@ -24,10 +24,11 @@ class LinkKind(IntEnum):
     PONG = 3
     DATAGRAM = 4  # a boxed DHT datagram for a node that UDP cannot reach
     SIGNED = 5  # whole signed frames, one after another
-    CHANNEL = 6  # wire/gossip.py: frontier, wants, blobs, digests
+    CHANNEL = 6  # wire/gossip.py: frontier, wants, digests
     DECISION = 7  # wire/decision.py: the decision log and its election
     TEAM = 8  # wire/team.py: forming, task reports, commands
     DIRECTORY = 9  # wire/dht.py: record digests between neighbours, cards by hash
+    BLOB = 10  # wire/gossip.py: pieces of blobs, sent when nothing else waits
 
 
 class Hello(Message, frozen=True):

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,17 @@ def task(skill: str, goal: str = "", **fields: Any) -> Task:
     return Task(id=b"\x01" * 16, key=b"\x02" * 16, attempt=1, skill=f"test.{skill}", goal=goal, **fields)
 
 
+def with_bytes(event: Event) -> Event:
+    """A result's files are there until the run's end: read while they are."""
+    if not isinstance(event, Result):
+        return event
+    files = tuple(Attachment(file.name, file.media_type, file.data) for file in event.attachments)
+    return replace(event, attachments=files)
+
+
 async def events_of(adapter: Adapter, asked: Task) -> list[Event]:
     async with asyncio.timeout(BOUND_S), contextlib.aclosing(adapter.run(asked)) as events:
-        return [event async for event in events]
+        return [with_bytes(event) async for event in events]
 
 
 async def failure_of(adapter: Adapter, asked: Task) -> Failed:

@@ -8,7 +8,7 @@ from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.gossip.commands import LinkPeer, OpenChannel, Say, Wake
 from ioa_p2p.gossip.events import Behind, Delivered, Forked, Said
 from ioa_p2p.wire import codec, frames, limits
-from ioa_p2p.wire.gossip import FIRST_PREVIOUS, Entries, Entry, Frontier, Head, Held, Want, split
+from ioa_p2p.wire.gossip import FIRST_PREVIOUS, Entries, Entry, Frontier, Head, Held, Served, Want, split
 from ioa_p2p.wire.ids import blake
 from tests.gossip.team import (
     KEYS,
@@ -136,10 +136,10 @@ def test_a_frontier_that_shows_more_is_answered_by_a_want_and_that_by_entries_an
     want = Want(TEAM, NODES[0], 2, 5)
     assert effects == [Send(NODES[2], want), SetTimer(REPAIR, NOW.boot + limits.CHAT_ANSWER_S)]
     answer = helper.hear(NODES[1], want)
-    mark = Held(TEAM, ((NODES[2], NODES[0], 5),))
-    assert answer == [Send(NODES[1], Entries(b"".join(raws[1:]))), Send(NODES[1], mark)]
+    end = Served(TEAM, NODES[0], 2, 5)
+    assert answer == [Send(NODES[1], Entries(b"".join(raws[1:]))), Send(NODES[1], end)]
     assert lines(member.hear(NODES[2], answer[0].message)) == [(NODES[0], seq) for seq in (2, 3, 4, 5)]
-    assert member.hear(NODES[2], mark) == []
+    assert member.hear(NODES[2], end) == []
 
 
 def test_a_frontier_that_shows_less_is_answered_by_ours_but_only_every_two_seconds() -> None:
@@ -170,7 +170,7 @@ def test_an_answer_is_bounded_in_entries_and_in_bytes() -> None:
         say(member, b"")
     *parts, end = sends(member.hear(NODES[1], Want(TEAM, NODES[0], 1, 10**12)))
     assert sum(len(list(split(part.raw))) for part in parts) == limits.CHAT_WANT_ENTRIES_MAX
-    assert end == Held(TEAM, ((NODES[0], NODES[0], limits.CHAT_WANT_ENTRIES_MAX + 9),))
+    assert end == Served(TEAM, NODES[0], 1, limits.CHAT_WANT_ENTRIES_MAX + 9)
     for _ in range(40):
         say(member, bytes(limits.CHAT_BODY_BYTES_MAX))
     first = limits.CHAT_WANT_ENTRIES_MAX + 10

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import codec, gossip, limits
-from ioa_p2p.wire.gossip import BlobNone, BlobPiece, BlobWant, Entries, Entry, Frontier, Head, Held, Manifest, Want
+from ioa_p2p.wire.gossip import (
+    BlobNone,
+    BlobPiece,
+    BlobWant,
+    Entries,
+    Entry,
+    Frontier,
+    Head,
+    Held,
+    Manifest,
+    Served,
+    Want,
+)
 from ioa_p2p.wire.link import LinkKind
 from tests.gossip.team import KEYS, NODES, TEAM, chain, opened
 
@@ -21,13 +33,15 @@ MESSAGES = (
     BlobWant(TEAM, HASH, -1),
     BlobPiece(TEAM, HASH, 5, b"data"),
     BlobNone(TEAM, HASH),
+    Served(TEAM, NODES[0], 1, 0),
 )
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_a_message_comes_back_as_it_went(message: gossip.ChannelMessage) -> None:
     kind, body = gossip.pack(message)
-    assert (kind, gossip.unpack(body)) == (LinkKind.CHANNEL, message)
+    lane = LinkKind.BLOB if isinstance(message, BlobPiece) else LinkKind.CHANNEL
+    assert (kind, gossip.unpack(body)) == (lane, message)
 
 
 def test_entries_travel_as_they_are() -> None:

@@ -212,3 +212,32 @@ def test_an_outbox_refuses_when_full_and_has_room_again_for_what_was_taken() -> 
 
 def test_an_outbox_refuses_a_frame_over_the_limit() -> None:
     assert not Outbox().put(SIGNED, bytes(limits.LINK_FRAME_BYTES_MAX))
+
+
+def test_a_beat_overtakes_a_line_and_a_line_overtakes_a_file_each_kind_in_its_order() -> None:
+    outbox = Outbox()
+    sent = [(kind, bytes([number])) for number in range(2) for kind in (LinkKind.BLOB, SIGNED, LinkKind.DECISION)]
+    for kind, body in sent:
+        assert outbox.put(kind, body)
+    taken = []
+    while helping := outbox.take():
+        taken += helping
+    order = [LinkKind.DECISION, SIGNED, LinkKind.BLOB]
+    assert taken == [frame(kind, bytes([number])) for kind in order for number in range(2)]
+
+
+def test_a_full_lane_takes_no_room_from_another() -> None:
+    outbox = Outbox()
+    for kind in (LinkKind.BLOB, SIGNED, LinkKind.TEAM):
+        assert outbox.put(kind, b"first")
+        while outbox.put(kind, bytes(60_000)):
+            pass
+    bounds = limits.LINK_QUEUE_BYTES_MAX + limits.LINK_URGENT_BYTES_MAX + limits.LINK_BULK_BYTES_MAX
+    assert bounds - 3 * 60_005 < outbox.waiting_bytes <= bounds
+
+
+def test_one_write_holds_one_piece_of_a_file_so_that_a_beat_never_waits_for_two() -> None:
+    outbox = Outbox()
+    for _ in range(3):
+        outbox.put(LinkKind.BLOB, bytes(limits.BLOB_CHUNK_BYTES))
+    assert len(outbox.take()) == 1

@@ -35,6 +35,8 @@ class Mesh:
         self.nodes: dict[str, Node] = {}
         self._folder = folder
         self._configs: dict[str, Config] = {}
+        self._seeds: dict[str, tuple[str, ...]] = {}
+        self._tried: dict[str, asyncio.Event] = {}  # set once a start has succeeded or failed
         self.stacks: dict[str, AsyncExitStack] = {}
 
     async def __aenter__(self) -> "Mesh":
@@ -44,12 +46,15 @@ class Mesh:
         await asyncio.gather(*map(self.stop, list(self.stacks)))
 
     def make(self, name: str, *, seeds: tuple[str, ...] = (), allow: tuple[str, ...] = (), agents: Any = ()) -> Config:
-        """Write down a node: seeds and allow name other nodes of this mesh. agents: (name, target) pairs."""
+        """Write down a node, with the key that its folder may have. seeds and allow name other nodes of this mesh.
+        agents: (name, target) pairs."""
         place = self._folder / name
         home = Home(name, place, place)
         home.make_folders()
-        home.make_key()
+        if not home.key.exists():
+            home.make_key()
         number = len(self._configs) + 1
+        self._seeds[name] = seeds
         self._configs[name] = Config(
             home=home,
             mesh=MESH,
@@ -74,6 +79,17 @@ class Mesh:
         return NodeKey(self._configs[name].home.read_key())
 
     async def start(self, name: str) -> Node:
+        """After those of its seeds that are about to start: who asks before they listen asks again seconds later."""
+        tried = self._tried[name] = asyncio.Event()
+        try:
+            for seed in self._seeds[name]:
+                if seed in self._tried:
+                    await self._tried[seed].wait()
+            return await self._start(name)
+        finally:
+            tried.set()
+
+    async def _start(self, name: str) -> Node:
         config = self._configs[name]
         stack = self.stacks[name] = AsyncExitStack()
         parts: Any = {"datagrams": self._datagrams(config), "links": self._links(config)}

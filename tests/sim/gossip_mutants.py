@@ -10,9 +10,10 @@ from ioa_p2p.gossip.channel import Channel
 from ioa_p2p.gossip.log import Chain, Judgement
 from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
+from ioa_p2p.gossip.repair import Repair, span
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame
-from ioa_p2p.wire.gossip import BlobNone, BlobPiece, BlobWant, Entries, Entry, Manifest
+from ioa_p2p.wire.gossip import BlobNone, BlobPiece, BlobWant, Entries, Entry, Manifest, Want
 from tests.gossip.team import TEAM
 from tests.sim.scenario import Mutant
 
@@ -93,6 +94,7 @@ def no_relay(patch: pytest.MonkeyPatch) -> None:
 
 def wants_never_repeated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "CHAT_ANSWER_S", 10_000.0)
+    patch.setattr(limits, "CHAT_RANGE_S_MAX", 10_000.0)
 
 
 def deaf_pushed_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -125,6 +127,25 @@ def fetch_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "BLOB_ANSWER_S", 10_000.0)
 
 
+def asked_of_two_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Whoever holds more is asked for the same range."""
+
+    def greedy(channel: Channel, now: Now) -> list[Effect]:
+        holders = [(author, chain, channel._holders(author, chain)) for author, chain in channel._chains.items()]
+        return [
+            Send(peer, Want(channel.team, author, *span(chain, seq)))
+            for author, chain, held in holders
+            for peer, seq in held.items()
+        ]
+
+    patch.setattr(Channel, "_pull", greedy)
+
+
+def pulled_lines_passed_on_whole(patch: pytest.MonkeyPatch) -> None:
+    """What one member catches up on is pushed to the others that catch up."""
+    patch.setattr(Repair, "is_answer", lambda repair, boot, author, seq, peer: False)
+
+
 MUTANTS = (
     Mutant("no signature check", no_signature_check, frozenset({"C1", "C3", "C5"})),
     Mutant("no hash link", no_hash_link, frozenset({"C5"})),
@@ -138,6 +159,8 @@ MUTANTS = (
     Mutant("no frontier by the clock", no_frontier_by_the_clock, frozenset({"L3"})),
     Mutant("no relay", no_relay, frozenset({"L3"})),
     Mutant("wants never repeated", wants_never_repeated, frozenset({"L3"})),
+    Mutant("asked of two at once", asked_of_two_at_once, frozenset({"R1"})),
+    Mutant("pulled lines passed on whole", pulled_lines_passed_on_whole, frozenset({"R1"})),
     Mutant("deaf pushed for ever", deaf_pushed_for_ever, frozenset({"C6"})),
     Mutant("pieces not checked", pieces_not_checked, frozenset({"L3"})),
     Mutant("fetch waits for ever", fetch_waits_for_ever, frozenset({"L3"})),

@@ -6,6 +6,7 @@ from typing import Any
 from ioa_p2p import steps
 from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.coordinator import Coordinator
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import SPACE, Teams
@@ -17,6 +18,7 @@ from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
 from ioa_p2p.wire.team import Report
+from tests.sim.mutants import DecidesEarly, ForgetsVote, SkipsCheckQuorum
 from tests.sim.scenario import Mutant
 
 
@@ -24,8 +26,8 @@ def _teams_of(team: type[Team]) -> type[Teams]:
     """A node all of whose teams are of this class."""
 
     class Planted(Teams):
-        def _make(self, team_id: bytes, row: Any) -> Team:
-            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
+        def _make(self, team_id: bytes, row: Any, **options: Any) -> Team:
+            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s, **options)
 
     return Planted
 
@@ -35,6 +37,17 @@ def _with_worker(worker: type[Worker]) -> type[Teams]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._worker.__class__ = worker
+
+    return _teams_of(Planted)
+
+
+def with_election(election: type[Election]) -> type[Teams]:
+    """Whole nodes whose elections are of this class."""
+
+    class Planted(Team):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._election.__class__ = election
 
     return _teams_of(Planted)
 
@@ -107,6 +120,21 @@ class ForgetsFence(Worker):
         deeds = super()._close(spec, row)
         del self._jobs[spec.id]
         return [Save(each.space, each.key, None) if _is_job(each, spec) else each for each in deeds]
+
+
+class ForgetsThatItForgot(Worker):
+    """Starts a ONCE task though its disk, and the journal with it, was lost."""
+
+    def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
+        self._lost_disk = False
+        return super().reconcile(now, state, new=new)
+
+
+class _WaitsForNews(Team):
+    """Who may not stand for election does not ask what became of the team."""
+
+    def _ask_for_news(self) -> list[Effect]:
+        return []
 
 
 class _EntryByEntry(Team):
@@ -250,6 +278,8 @@ MUTANTS = (
     Mutant("result-not-saved", _with_worker(ForgetsResult), frozenset({"kept"})),
     Mutant("result-told-once", _with_worker(TellsResultOnce), frozenset({"kept", "lease"})),
     Mutant("once-repeated", _with_worker(RepeatsOnce), frozenset({"I7", "counted"})),
+    Mutant("once-after-lost-disk", _with_worker(ForgetsThatItForgot), frozenset({"I7"})),
+    Mutant("waits-for-news", _teams_of(_WaitsForNews), frozenset({"L2"})),
     Mutant("fence-forgotten", _teams_of(_EntryByEntry), frozenset({"I6"})),
     Mutant("assigned-before-commit", _teams_of(_BeforeCommit), frozenset({"I10"})),
     Mutant("new-key-each-attempt", _with_state(NewKeys), frozenset({"I7"})),
@@ -259,5 +289,8 @@ MUTANTS = (
     Mutant("beats-ignored", _with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
     Mutant("silence-ignored", _with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
     Mutant("own-clock", _teams_of(_OwnClock), frozenset({"outcome"})),
+    Mutant("team-vote-not-saved", with_election(ForgetsVote), frozenset({"I5"})),
+    Mutant("team-decides-early", with_election(DecidesEarly), frozenset({"I2", "I8", "I10"})),
+    Mutant("team-no-check-quorum", with_election(SkipsCheckQuorum), frozenset({"I8"})),
     Mutant("founding-not-saved", ForgetsFounding, frozenset({"one-team"})),
 )

@@ -134,6 +134,35 @@ def once_is_not_repeated(part: Any) -> World:
     return jobs.world
 
 
+def disk_lost_with_a_task(part: Any) -> World:
+    """The disk of a worker is lost while it runs a ONCE task: it joins again, and does not run it again."""
+    jobs = _launched(part, effect="once", run_s=lambda spec: 5.0)
+    run = _first_run(jobs, "metrics.analyse")
+    jobs.world.run(1)
+    jobs.crash(run.node, lose_disk=True)
+    jobs.world.run(0.5)
+    jobs.restart(run.node)
+    _end(jobs, ended=("failed",))
+    _expect(_state(jobs, run) == "unknown", "I7", _state(jobs, run))
+    return jobs.world
+
+
+def end_missed_by_one_that_may_not_stand(part: Any) -> World:
+    """A member whose disk was lost is away when the others end and fall asleep; it wakes them, to learn the end."""
+    jobs = _launched(part)
+    run = _first_run(jobs, "metrics.analyse")
+    _until(jobs, lambda: run.over)
+    jobs.crash(run.node, lose_disk=True)
+    jobs.restart(run.node)
+    _until(jobs, lambda: run.node in jobs.teams())
+    _cut_off(jobs, run.node)
+    others = [node for node in jobs.nodes if node != run.node]
+    _until(jobs, lambda: all(team.asleep for node, team in jobs.teams().items() if node in others))
+    jobs.world.mend()
+    _end(jobs)
+    return jobs.world
+
+
 def moved_as_it_ends(part: Any) -> World:
     """All lose their link to a worker just as it is done: its result and its move cross each other."""
     world = World(0)
@@ -259,6 +288,8 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
         worker_restarts_after_its_result,
         worker_restarts_while_it_works,
         once_is_not_repeated,
+        disk_lost_with_a_task,
+        end_missed_by_one_that_may_not_stand,
         moved_as_it_ends,
         late_result_is_an_orphan,
         assignment_not_committed,

@@ -9,8 +9,8 @@ from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Emit
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.election import Role
 from ioa_p2p.team.election_events import LinkPeer, Stale
+from ioa_p2p.team.role import Role
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import (
     Ack,

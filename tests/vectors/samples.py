@@ -117,6 +117,7 @@ UNSIGNED: tuple[Any, ...] = (
     gossip.BlobWant(TEAM, HASH, -1),
     gossip.BlobPiece(TEAM, HASH, 0, b"piece"),
     gossip.BlobNone(TEAM, HASH),
+    gossip.Served(TEAM, ALICE.node, 1, 2),
     gossip.Manifest(5, (ids.blake(b"piece"),)),
     decision.PreVoteRequest(TEAM, 0, 2, 1, 1),
     decision.PreVoteReply(TEAM, 0, 2, True),

@@ -1,0 +1,98 @@
+"""A member that was away gets what was said at hardly more than its bytes, from whoever is there.
+
+    authors talk ── and leave ──> two keepers, now one, now the other ──> who was away, and only it, pulls
+
+Rule R1: docs/invariants.md.
+"""
+
+from typing import Any
+
+from ioa_p2p.wire.gossip import GossipMessage, pack
+from tests.sim.gossip import Team
+from tests.sim.scenario import Violation
+from tests.sim.world import Weather, World
+
+RATIO_MAX = 1.3
+CATCH_UP_S = 30.0
+TURN_S = 0.7
+BODY = bytes(200)
+IN_ORDER = Weather(delay_s=(0.02, 0.02))  # as a link: nothing overtakes
+
+
+class Toll:
+    """Bytes that arrive at one member."""
+
+    def __init__(self, team: Team, member: bytes) -> None:
+        self.all_bytes = 0
+        self._member = member
+        team.world.on_deliver.append(self._count)
+
+    def _count(self, world: World, source: Any, target: Any, message: GossipMessage) -> None:
+        if target == self._member:
+            self.all_bytes += len(pack(message)[1])
+
+    def check(self, entry_bytes: int) -> None:
+        if self.all_bytes > RATIO_MAX * entry_bytes:
+            raise Violation("R1", f"{self.all_bytes} bytes for {entry_bytes} of entries")
+
+
+def long_away(entries: int = 900, seconds: float = 600.0) -> Team:
+    """Three authors say `entries` lines while one is away, and leave; the keepers are there in turns, each for less
+    than two answers' time."""
+    team = Team(1, 6, IN_ORDER)
+    *authors, one, other, away = team.nodes
+    team.link_all()
+    team.crash(away)
+    _talk(team, authors, entries)
+    team.world.run(seconds)
+    for author in authors:
+        team.crash(author)
+    toll = Toll(team, away)
+    team.crash(other)
+    team.restart(away)
+    team.world.weather = Weather(delay_s=(0.2, 0.2))
+    for turn in range(int(CATCH_UP_S / TURN_S)):
+        on, off = (one, other) if turn % 2 else (other, one)
+        team.world.after(TURN_S * (turn + 1), lambda on=on, off=off: _swap(team, on, off))
+    team.must_be_equal_within(CATCH_UP_S)
+    toll.check(_entry_bytes(team, away))
+    return team
+
+
+def two_away() -> Team:
+    """Two members without a link to the authors catch up from the same two at once, over slow links."""
+    team = Team(1, 6, IN_ORDER)
+    *authors, _, _, away, too = team.nodes
+    team.link_all()
+    team.crash(away)
+    team.crash(too)
+    _talk(team, authors, 600)
+    for author in authors:
+        team.crash(author)
+    tolls = Toll(team, away), Toll(team, too)
+    team.world.weather = Weather(delay_s=(0.9, 0.9))
+    for node in (away, too):
+        team.restart(node)
+    team.must_be_equal_within(CATCH_UP_S)
+    for toll, node in zip(tolls, (away, too), strict=True):
+        toll.check(_entry_bytes(team, node))
+    return team
+
+
+def _talk(team: Team, authors: list[bytes], entries: int) -> None:
+    """In turns, so that each line has seen the one before."""
+    for number in range(entries):
+        author = authors[number % len(authors)]
+        team.world.after(number * 0.05, lambda author=author: team.say(author, BODY))
+    team.world.run(entries * 0.05 + 5.0)
+
+
+def _swap(team: Team, on: bytes, off: bytes) -> None:
+    team.restart(on)
+    team.crash(off)
+
+
+def _entry_bytes(team: Team, node: bytes) -> int:
+    disk = team.world.hosts[node].disk
+    spaces = [space for space in disk.spaces("chat/") if space.count("/") == 3]
+    return sum(len(raw) for space in spaces for _, raw in disk.scan(space))
