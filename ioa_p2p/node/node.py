@@ -9,12 +9,11 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 """
 
 import asyncio
-import ipaddress
 import logging
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -39,6 +38,7 @@ from ioa_p2p.node.answer import Answer, answer_of, is_match
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.describing import Describing
+from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Means, Search
@@ -87,8 +87,7 @@ log = logging.getLogger(__name__)
 class Node:
     """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
 
-    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans instead of whom
-    the config and the environment name.
+    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans, if not as told.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Node:
         self.stories = Stories()
         self.stopping = asyncio.Event()
         self.model = model or planning.model_of(config, os.environ)
-        self.sense = Sense(meaning if config.meaning else _no_model)
+        self.sense = Sense(meaning if config.meaning else lambda: None)  # None: by the owner's wish
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
@@ -488,9 +487,8 @@ class Node:
 
     def _on_health(self, fault: StorageError | None) -> None:
         if (self.health is None) != (fault is None):
-            log.error("the disk refuses: %s; nothing is sent until it works", fault) if fault else log.info(
-                "disk works"
-            )
+            told = f"the disk refuses: {fault}; nothing is sent until it works" if fault else "disk works"
+            log.log(logging.ERROR if fault else logging.INFO, told)
         self.health = fault
         if fault is not None:
             self._end_unsaved(fault)
@@ -500,14 +498,3 @@ class Node:
             self.alarms.ours(text, "a key lives on one device: stop the other node, or make it a new key")
         else:
             self.alarms.of(node, text)
-
-
-def dialable(host: str, addresses: Sequence[str]) -> str:
-    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
-    if not ipaddress.ip_address(host).is_unspecified:
-        return host
-    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
-
-
-def _no_model() -> None:
-    """By the owner's wish."""
