@@ -9,7 +9,6 @@ router is dialled at the addresses of its record alone.
 """
 
 import asyncio
-import ipaddress
 from collections.abc import Callable, Sequence
 from itertools import chain
 
@@ -135,13 +134,6 @@ class Neighbourhood:
         while True:
             self.choose()
             await asyncio.sleep(LOOK_S)
-
-
-def dialable(host: str, addresses: Sequence[str]) -> str:
-    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
-    if not ipaddress.ip_address(host).is_unspecified:
-        return host
-    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
 
 
 def link_address(host: str, port: int) -> str:

@@ -31,13 +31,14 @@ from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, life, relays, telling
+from ioa_p2p.node import clock, life, planning, relays, telling
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.describing import Describing
+from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Means, Search
@@ -48,8 +49,7 @@ from ioa_p2p.node.keeping import Keeping, encoded
 from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.memory import Memory, count_start, open_memory
-from ioa_p2p.node.neighbourhood import Neighbourhood, dialable
-from ioa_p2p.node.planning import model_of, planner_of
+from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
@@ -86,8 +86,7 @@ log = logging.getLogger(__name__)
 class Node:
     """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
 
-    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans instead of whom
-    the config and the environment name.
+    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans, if not as told.
     """
 
     def __init__(
@@ -107,8 +106,8 @@ class Node:
         self.alarms = Alarms()
         self.stories = Stories()
         self.stopping = asyncio.Event()
-        self.model = model or model_of(config, os.environ)
-        self.sense = Sense(meaning if config.meaning else _no_model)
+        self.model = model or planning.model_of(config, os.environ)
+        self.sense = Sense(meaning if config.meaning else lambda: None)  # None: by the owner's wish
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
@@ -147,6 +146,7 @@ class Node:
         self._stack.push_async_callback(self.committer.aclose)
         self.boot = count_start(self.storage, int(self.started * 1_000))
         await self._start_agents()
+        await self._stack.enter_async_context(planning.opened(self.model))
         try:
             await self._open_net()
             self._start_machines()
@@ -261,7 +261,7 @@ class Node:
         self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self.publishing.records, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
-        planner = planner_of(self.model)
+        planner = planning.planner_of(self.model)
         self.teamwork = Teamwork(
             self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
             self.stories, self.agents.cards, self.config.home.reports,
@@ -279,8 +279,6 @@ class Node:
         self._stack.callback(self.describing.close)
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
-        if self.model is not None:
-            self._stack.push_async_callback(self.model.aclose)
         self._stack.push_async_callback(self.teamwork.aclose)
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
@@ -485,9 +483,8 @@ class Node:
 
     def _on_health(self, fault: StorageError | None) -> None:
         if (self.health is None) != (fault is None):
-            log.error("the disk refuses: %s; nothing is sent until it works", fault) if fault else log.info(
-                "disk works"
-            )
+            told = f"the disk refuses: {fault}; nothing is sent until it works" if fault else "disk works"
+            log.log(logging.ERROR if fault else logging.INFO, told)
         self.health = fault
         if fault is not None:
             self._end_unsaved(fault)
@@ -497,7 +494,3 @@ class Node:
             self.alarms.ours(text, "a key lives on one device: stop the other node, or make it a new key")
         else:
             self.alarms.of(node, text)
-
-
-def _no_model() -> None:
-    """By the owner's wish."""

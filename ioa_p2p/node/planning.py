@@ -3,11 +3,13 @@
 planner = "llm", OPENAI_BASE_URL, OPENAI_API_KEY ──> ModelPlanner(Endpoint)        anything missing ──> Rules
 """
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 
 from ioa_p2p.llm.endpoint import Endpoint, place_of
-from ioa_p2p.llm.port import Model
+from ioa_p2p.llm.port import Model, ModelError
 from ioa_p2p.mind.llm import ModelPlanner
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.mind.rules import Rules
@@ -25,6 +27,28 @@ def model_of(config: Config, environment: Mapping[str, str]) -> Model | None:
         log.warning("planner is llm, but OPENAI_BASE_URL and OPENAI_API_KEY are not both set: rules plan")
         return None
     return Endpoint(place)
+
+
+@asynccontextmanager
+async def opened(model: Model | None) -> AsyncGenerator[None, None]:
+    """Loaded in the background meanwhile, closed at the end."""
+    if model is None:
+        yield
+        return
+    warming = asyncio.create_task(_warm(model))
+    try:
+        yield
+    finally:
+        warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)
+        await model.aclose()
+
+
+async def _warm(model: Model) -> None:
+    try:
+        await model.warm()
+    except ModelError as fault:
+        log.warning("rules plan: %s (%s)", fault, fault.hint)
 
 
 def planner_of(model: Model | None) -> Planner:

@@ -372,6 +372,7 @@ MODEL_TRIES_MAX = 3  # of one request to an endpoint that is busy or down; over:
 MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small board thinks long
 MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
 PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
+TOOL_RESULT_CHARS_MAX = 16_000  # of a tool's result that a model is shown; over: cut
 LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
 
 # -- tasks and budgets ------------------------------------------------------------------------------

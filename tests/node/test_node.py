@@ -14,8 +14,8 @@ from ioa_p2p.net.memory import MemoryHub, MemoryLinks
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
 from ioa_p2p.node.config import Config
+from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.home import Home
-from ioa_p2p.node.neighbourhood import dialable
 from ioa_p2p.node.node import Node
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import VERSION, Hello
