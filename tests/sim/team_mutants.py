@@ -96,7 +96,7 @@ class TellsResultOnce(Worker):
 class RepeatsOnce(Worker):
     """Starts a ONCE task again after a crash."""
 
-    def _start_again(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
+    def _resume(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
         return self._start(now, state, spec, job)
 
 

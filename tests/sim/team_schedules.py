@@ -7,6 +7,7 @@ from typing import Any
 from ioa_p2p.errors import StorageError
 from ioa_p2p.team.events import CancelTeam, Concluded, Orphan, Policy
 from ioa_p2p.team.tasks import LAN
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.step import TaskSpec
 from tests.sim.jobs import CAST, TEAM, Jobs, Run
 from tests.sim.scenario import Violation
@@ -110,11 +111,11 @@ def worker_restarts_after_its_result(part: Any) -> World:
 
 
 def worker_restarts_while_it_works(part: Any) -> World:
-    """Once it starts again; ONCE it never does: the task is unknown."""
+    """Its starts are counted, so that a task that takes its node down ends; ONCE it never starts again: unknown."""
     for effect in ("pure", "once"):
         jobs = _launched(part, effect=effect, run_s=lambda spec: 5.0)
         run = _first_run(jobs, "metrics.analyse")
-        for _ in range(3):
+        for _ in range(limits.TASK_STARTS_MAX + 1):
             jobs.world.run(1)
             jobs.crash(run.node)
             jobs.world.run(1)
