@@ -90,28 +90,29 @@ class OneEffect:
 
 
 class WithinBudget:
-    """I12: what all runs may have spent, each its whole part unless it told less, is never above the team's budget."""
+    """I12: what all runs may have spent, each its whole part unless a decided outcome tells less, is never above the
+    team's budget."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._parts: dict[tuple[bytes, int], TaskSpec] = {}
+        self._parts: dict[tuple[bytes, int], Any] = {}
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if isinstance(event, StartTask):
-            self._parts[event.spec.id, event.spec.attempt] = event.spec
-            limit = self._jobs.policy.caps.budget
-            told = {(run.spec.id, run.spec.attempt): run.spec for run in self._jobs.runs if run.told}
+            self._parts.setdefault((event.spec.id, event.spec.attempt), event.spec.budget)
             for kind in KINDS:
-                self._check(kind, getattr(limit, kind), told)
+                self._check(kind)
+        elif isinstance(event, TaskChanged) and event.decided:
+            row = self._jobs.teams()[node].state.tasks[event.spec.id]
+            if row.outcome is not None and row.outcome.spent is not None:
+                self._parts[event.spec.id, row.outcome.attempt] = row.outcome.spent
 
-    def _check(self, kind: str, most: int | None, told: dict[tuple[bytes, int], TaskSpec]) -> None:
-        if most is None:
-            return
-        spent = sum(getattr(self._jobs.spends(spec), kind) for spec in told.values())
-        given = sum(getattr(spec.budget, kind) or 0 for key, spec in self._parts.items() if key not in told)
-        if spent + given > most:
-            raise Violation("I12", f"{spent} {kind} spent and {given} given, of {most}")
+    def _check(self, kind: str) -> None:
+        most = getattr(self._jobs.policy.caps.budget, kind)
+        spent = sum(getattr(part, kind) or 0 for part in self._parts.values())
+        if most is not None and spent > most:
+            raise Violation("I12", f"{spent} {kind} spent or given, of {most}")
 
 
 class FinalIsFinal:
