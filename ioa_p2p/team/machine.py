@@ -19,11 +19,12 @@ from ioa_p2p.team import formation
 from ioa_p2p.team.decisions import open_entry, spaces
 from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, MemoryLost, Offer, StepDown
 from ioa_p2p.team.formation import Formation, Journal
+from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.life import Life
 from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN, Profile
-from ioa_p2p.team.team import Ground, Team
+from ioa_p2p.team.team import Team
 from ioa_p2p.team.timing import LAN as LAN_TIMING
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames, limits

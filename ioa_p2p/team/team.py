@@ -8,11 +8,7 @@ election, or says that it has joined, is one that does not know the end yet, and
 the deadline nobody leads.
 """
 
-import random
-from dataclasses import dataclass
-
-from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team.coordinator import Coordinator
@@ -42,10 +38,9 @@ from ioa_p2p.team.events import (
     TurnMine,
     WorkerDied,
 )
-from ioa_p2p.team.life import Life
+from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
-from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
@@ -59,8 +54,6 @@ from ioa_p2p.team.state import (
     TeamState,
     TurnGiven,
 )
-from ioa_p2p.team.tasks import Profile
-from ioa_p2p.team.timing import Timing
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
@@ -83,20 +76,6 @@ TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
 
 _HURRY_S = 0.5  # between founding entries sent to a member that was never heard
 _LINGER_S = 30.0  # awake after the conclusion
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What all teams of a node stand on."""
-
-    key: NodeKey
-    network: bytes
-    rows: Rows
-    rng: random.Random
-    profile: Profile
-    timing: Timing
-    queue: Queue
-    life: Life
 
 
 class Team:
@@ -131,15 +110,9 @@ class Team:
             lost_disk=lost_disk,
         )  # fmt: skip
         self._worker = Worker(
-            self.node,
-            team,
-            roster.launcher,
-            ground.rows,
-            ground.profile,
-            ground.queue,
-            ground.life,
+            self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life,
             lost_disk=lost_disk,
-        )
+        )  # fmt: skip
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()

@@ -39,6 +39,9 @@ class Toll:
             raise Violation("R1", f"{self.all_bytes} bytes for {entry_bytes} of entries")
 
 
+GAP_S = limits.CHAT_GAP_S  # as it stands, whatever a planted fault makes of it
+
+
 def long_away(entries: int = 900, seconds: float = 600.0) -> Team:
     """Three authors say `entries` lines while one is away, and leave; the keepers are there in turns, each for less
     than two answers' time."""
@@ -94,11 +97,11 @@ def nobody_has_it() -> Team:
     team.world.run(0.03)
     team.crash(author)
     team.world.hosts[author].disk = MemoryStorage()
-    team.world.run(limits.CHAT_GAP_S / 2)
+    team.world.run(GAP_S / 2)
     _must_say(team, others, author, 0)
     team.crash(others[0])
     team.restart(others[0])
-    team.world.run(limits.CHAT_GAP_S)
+    team.world.run(GAP_S)
     _must_say(team, others[1:], author, 2)
     team.world.deliver(others[1], others[2], Entries(lost))
     if not team.world.run(HEAL_S, until=lambda: not any(team.gaps[node] for node in others[1:])):
