@@ -18,6 +18,7 @@ from tests.sim.world import Weather, World
 RATIO_MAX = 1.3
 CATCH_UP_S = 30.0
 TURN_S = 0.7
+GAP_S = limits.CHAT_GAP_S  # as it stands, whatever a planted fault makes of it
 BODY = bytes(200)
 IN_ORDER = Weather(delay_s=(0.02, 0.02))  # as a link: nothing overtakes
 
@@ -37,9 +38,6 @@ class Toll:
     def check(self, entry_bytes: int) -> None:
         if self.all_bytes > RATIO_MAX * entry_bytes:
             raise Violation("R1", f"{self.all_bytes} bytes for {entry_bytes} of entries")
-
-
-GAP_S = limits.CHAT_GAP_S  # as it stands, whatever a planted fault makes of it
 
 
 def long_away(entries: int = 900, seconds: float = 600.0) -> Team:
