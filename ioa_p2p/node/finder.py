@@ -204,9 +204,9 @@ class Search:
         queue = self._short_list(count // 2)
         left = count
 
-        async def one_more(_: int) -> bool:
+        async def one_more(at_work: int) -> bool:
             nonlocal left
-            if left <= 0 or not (self._thorough or self.budget.may_ask):
+            if left <= 0 or not (self._thorough or self.budget.may_ask(at_work)):
                 return False
             if not queue:
                 return False

@@ -335,8 +335,8 @@ FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
 FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
 FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
-FIND_CARDS_MAX = 20  # cards read for one ranking; most come along with their records
-FIND_RECORDS_MAX = 26  # records asked for to fill these: some are gone, some nodes silent
+FIND_CARDS_MAX = 26  # cards read for one ranking; most come along with their records
+FIND_RECORDS_MAX = 32  # records asked for to fill these: some are gone, some nodes silent
 PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
 
 # -- first contacts ---------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ async def test_cards_are_fetched_for_the_best_alone(market: Market) -> None:
 
 
 async def test_who_does_not_come_up_makes_room_for_the_next(market: Market) -> None:
-    for number in range(1, 40):
+    for number in range(1, 60):
         market.add(number, card(f"meter-{number}", "measures disk usage"))
     market.silent = {node(number) for number in range(1, 15)}
     assert len(names(await run(market, "disk usage"))) == limits.FIND_CARDS_MAX
@@ -389,7 +389,7 @@ async def test_a_search_keeps_its_budget_however_long_the_query(market: Market) 
     search = await run(market, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda", meaning=True)
     assert 0 < search.budget.rpcs <= limits.FIND_RPCS_MAX
     assert search.budget.bytes <= limits.FIND_BYTES_MAX
-    assert len(search.hits) == limits.FIND_CARDS_MAX, "enough was left for records and cards"
+    assert len(search.hits) > limits.FIND_CARDS_MAX // 2, "enough was left, though no card came along with its record"
 
 
 async def test_a_search_for_an_assignment_reads_everything_over_more_paths(market: Market) -> None:
@@ -407,7 +407,8 @@ def test_a_key_is_begun_only_if_the_last_records_and_cards_stay_affordable() -> 
     assert budget.may_begin(0)
     budget.charge_key(40, 1_000)
     assert not budget.may_begin(0), "another forty would leave too little"
-    assert budget.may_ask
+    assert budget.may_ask(29)
+    assert not budget.may_ask(30), "those under way may cost two each"
 
 
 def test_who_is_nearer_or_under_a_word_of_the_query_comes_first() -> None:
