@@ -16,6 +16,7 @@ from ioa_p2p.node.control import ControlServer
 from ioa_p2p.node.node import Node
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.spending import UNLIMITED
 from tests.node.mesh import HELLO, Mesh
 
 WAIT_S = 60.0
@@ -148,7 +149,7 @@ async def test_a_goal_whose_launch_is_refused_ends_with_the_reason(mesh: Mesh, m
 async def _pursued(node: Node) -> dict[str, Any]:
     """Past the door that counts pursuits, straight to the launch."""
     story = node.goals.begin(GOAL)
-    await node.goals.pursue(story, 30)
+    await node.goals.pursue(story, 30, UNLIMITED)
     return await story.follow(lambda _: None)
 
 
