@@ -30,7 +30,7 @@ class Neighbourhood:
     """
 
     def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]], silence: Silence | None = None) -> None:
-        self.silence = silence or Silence()
+        self.silence = Silence() if silence is None else silence  # an empty one is false
         self.up: dict[bytes, LinkUp] = {}
         self._vain = Silence()
         self._links = links
