@@ -11,6 +11,7 @@ from typing import Any
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.llm.port import Model
 from ioa_p2p.net.memory import MemoryDatagrams, MemoryHub, MemoryLinks
+from ioa_p2p.node import verbs
 from ioa_p2p.node.config import AgentConfig, Config, Seed
 from ioa_p2p.node.home import Home
 from ioa_p2p.node.neighbourhood import link_address
@@ -20,6 +21,7 @@ from ioa_p2p.wire.link import VERSION, Hello
 
 HELLO = str(Path(__file__).parents[2] / "examples" / "hello" / "hello.py")
 MESH = "test"
+WAIT_S = 60.0
 
 
 class Mesh:
@@ -113,3 +115,17 @@ class Mesh:
         hello = Hello(VERSION, ids.network_id(MESH), 0)  # the node's boot id is drawn later
         node = NodeKey(config.home.read_key()).node
         return MemoryLinks(self.hub, node, hello, random.Random(1), link_address(config.dht_host, config.dht_port))
+
+
+async def up(mesh: Mesh, *names: str) -> None:
+    """Start these together, until each is ready."""
+    await asyncio.gather(*(mesh.start(name) for name in names))
+    async with asyncio.timeout(WAIT_S):
+        await asyncio.gather(*(mesh.nodes[name].ready.wait() for name in names))
+
+
+async def say(node: Node, verb: str, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A verb as the control socket takes it: its answer, and the events told on the way."""
+    events: list[dict[str, Any]] = []
+    async with asyncio.timeout(WAIT_S):
+        return await verbs.handlers(node)[verb](args, events.append), events

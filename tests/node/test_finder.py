@@ -16,7 +16,7 @@ from ioa_p2p.node.finder import Search
 from ioa_p2p.node.hits import Hit, Source
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.trust import Level, Past
-from ioa_p2p.wire import limits
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.records import Card, Skill
 from tests.node.hashed import Hashed
 from tests.node.market import MODEL, Market, card, no_rows, node, record
@@ -423,3 +423,16 @@ def test_who_is_nearer_or_under_a_word_of_the_query_comes_first() -> None:
     assert [one.node[-1] for one in candidates.best()][:2] == [1, 3]
     candidates.add("word:weather", [market.pointer("word:weather", node(4), "agent")])
     assert candidates.best()[-1].node == node(2), "the other of two that say the same is under a word"
+
+
+def test_who_is_found_under_a_word_alone_comes_after_those_with_a_near_sketch() -> None:
+    market, query = Market(), Query("weather forecast")
+    market.add(1, card("agent", "weather forecast"))
+    market.add(2, card("agent", "forecast"))
+    search = market.search(query, meaning=True)
+    assert search.aspect is not None
+    candidates = Candidates(search.aspect.numbers, query.words)
+    bare = codec.replace(market.pointer("word:forecast", node(2), "agent"), sketch=b"")
+    candidates.add("word:forecast", [bare])
+    candidates.add("cell:hashed-1:1", [market.pointer("cell:hashed-1:1", node(1), "agent")])
+    assert [one.node for one in candidates.best()] == [node(1), node(2)]

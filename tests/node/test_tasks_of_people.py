@@ -1,6 +1,5 @@
 """Whole nodes: tasks that need a person, tasks that are watched, goals that may cost so much."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,14 @@ import pytest
 
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import life as lives
-from ioa_p2p.node import verbs
 from ioa_p2p.node.arguments import budget
 from ioa_p2p.node.node import Node
 from ioa_p2p.storage.memory import MemoryStorage
 from ioa_p2p.team.life import Life
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import Allowance
-from tests.node.mesh import Mesh
+from tests.node.mesh import Mesh, say, up
 
-WAIT_S = 60.0
 AGENT = '''
 """An agent that greets."""
 import os, signal
@@ -46,18 +43,6 @@ async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
         made.make("worker", seeds=("asker",), allow=("asker",), agents=[("greeter", str(target))])
         await up(made, "asker", "worker")
         yield made
-
-
-async def up(mesh: Mesh, *names: str) -> None:
-    await asyncio.gather(*(mesh.start(name) for name in names))
-    async with asyncio.timeout(WAIT_S):
-        await asyncio.gather(*(mesh.nodes[name].ready.wait() for name in names))
-
-
-async def say(node: Node, verb: str, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    events: list[dict[str, Any]] = []
-    async with asyncio.timeout(WAIT_S):
-        return await verbs.handlers(node)[verb](args, events.append), events
 
 
 async def letters(node: Node) -> list[dict[str, Any]]:
