@@ -8,9 +8,10 @@ A member class is constructed in its process as `Member(number)`; its methods ar
 import asyncio
 import gc
 import multiprocessing
+import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -42,9 +43,14 @@ class Fleet:
 
     def all(self, method: str, *arguments: Any) -> list[Any]:
         """Every member at once; their answers in order. Raises what a member raised."""
-        for pipe in self._pipes:
+        return self.some(range(len(self._pipes)), method, *arguments)
+
+    def some(self, numbers: Sequence[int], method: str, *arguments: Any) -> list[Any]:
+        """Likewise, these members only."""
+        pipes = [self._pipes[number] for number in numbers]
+        for pipe in pipes:
             pipe.send((method, arguments))
-        return [_answer(pipe) for pipe in self._pipes]
+        return [_answer(pipe) for pipe in pipes]
 
     def one(self, number: int, method: str, *arguments: Any) -> Any:
         self._pipes[number].send((method, arguments))
@@ -63,8 +69,6 @@ class Fleet:
         return sum(self.all("cpu_s"))
 
     def _signal(self, number: int, name: signal.Signals) -> None:
-        import os
-
         pid = self._processes[number].pid
         assert pid is not None, "a fleet that is entered runs"
         os.kill(pid, name)

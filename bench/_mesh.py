@@ -30,7 +30,7 @@ from ioa_p2p.node.budget import Budget
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.finder import Search
 from ioa_p2p.node.query import Query
-from ioa_p2p.node.sense import Aspect, nearness
+from ioa_p2p.node.sense import Aspect
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire import dht as wire
@@ -168,16 +168,12 @@ class FullMesh(Mesh):
         finally:
             self.world.on_send.remove(tally)
 
-    async def _nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
-        assert self.model is not None
-        return nearness(self.model, aspect, texts)
-
     async def _searched(self, asker: Contact, query: Query, aspect: Aspect | None, budget: Budget) -> Search:
         driver = _VirtualDriver(self.world, asker)
         directory = Directory(self.machine(asker), driver)  # pyright: ignore[reportArgumentType]
         driver.on_event = directory.on_event
         trust = Acquaintances(asker.key, (), Past(_no_rows))
-        means = finder.Means(directory, _Links(self), _Nothing(), trust, self._nearness, patience_s=math.inf)
+        means = finder.Means(directory, _Links(self), _Nothing(directory), trust, patience_s=math.inf)
         search = Search(means, query, aspect, budget=budget)
         await driver.run(search.run())
         return search
@@ -229,7 +225,10 @@ class _Links:
 
 
 class _Nothing:
-    """The empty directory of a fresh node without agents."""
+    """The empty directory of a fresh node without agents; cards that come along with records are kept."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
 
     def own(self) -> Iterable[tuple[AgentRecord, Card]]:
         return ()
@@ -240,7 +239,7 @@ class _Nothing:
         return ()
 
     def card(self, card_hash: bytes) -> Card | None:
-        return None
+        return self._directory.kept_card(card_hash)
 
 
 class _Tally:

@@ -1,14 +1,20 @@
 """A coordinator dies by SIGKILL while its team works: how soon does another decide, and is anything lost or done twice?
 
-    five real nodes ── ask ──> tasks run ── kill -9 the coordinator ──> survivors polled for the first decision of a
-    new term ──> the dead node starts again ──> the team concludes ──> lines of the outside file counted
+    five real nodes ── ask ──> tasks run ── the coordinator dies at one of its next saves, drawn by lot, before the
+    disk has it or just after ──> survivors polled for the first decision of a new term ──> the dead node starts
+    again ──> the team concludes ──> lines of the outside file counted
 
-`./dev bench failover [--json] [--rounds 20] [--runs 3]`. Every writer appends one line under its task's key.
+    and once a run: SIGSTOP for a minute instead ──> SIGCONT ──> what it decided or gave out as of old: nothing
+
+`./dev bench failover [--json] [--rounds 15] [--pauses 1] [--runs 2] [--seed N]`. Every writer appends one line under
+its task's key.
 """
 
 import argparse
 import json
 import os
+import random
+import signal
 import statistics
 import tempfile
 import time
@@ -29,11 +35,16 @@ POLL_S = 0.02
 RUNNING_WAIT_S = 30.0
 DECIDE_WAIT_S = 30.0
 END_WAIT_S = 90.0
+SAVES_MAX = 12  # the coordinator dies at one of so many next saves
+DIE_WAIT_S = 10.0  # it decides little at times: then it is killed between two saves
+SEAMS = ROOT / "bench" / "_seams"
+MORTAL = ("env", f"PYTHONPATH={SEAMS}{os.pathsep}{ROOT}")
 
 
 def main() -> None:
     options = read_options()
-    runs = [one_run(options.rounds) for _ in range(options.runs)]
+    dice = random.Random(options.seed)
+    runs = [one_run(options, dice) for _ in range(options.runs)]
     figures = {
         "rounds": sum(run["rounds"] for run in runs),
         "tasks_in_flight_min": min(run["tasks_in_flight_min"] for run in runs),
@@ -41,7 +52,11 @@ def main() -> None:
         "new_commit_p95_s": statistics.median(run["new_commit_p95_s"] for run in runs),
         "lost_tasks": sum(run["lost_tasks"] for run in runs),
         "double_effects": sum(run["double_effects"] for run in runs),
+        "killed_at_a_save": sum(run["killed_at_a_save"] for run in runs),
+        "pauses": sum(run["pauses"] for run in runs),
+        "stale_accepted": sum(run["stale_accepted"] for run in runs),
         "runs": options.runs,
+        "seed": options.seed,
         "load_avg": round(os.getloadavg()[0], 2),
     }
     print(json.dumps(figures) if options.json else "\n".join(f"{name:22} {value}" for name, value in figures.items()))
@@ -50,24 +65,32 @@ def main() -> None:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev bench failover")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=20, help="kills in one run")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=15, help="kills in one run")
+    parser.add_argument("--pauses", type=int, default=1, help="SIGSTOPs in one run")
+    parser.add_argument("--pause-s", type=float, default=60.0)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
 
-def one_run(rounds: int) -> dict[str, Any]:
+def one_run(options: argparse.Namespace, dice: random.Random) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="ioa-") as folder, Mesh(Path(folder), "failover") as mesh:
         ledger = Path(folder) / "ledger.txt"
         build(mesh, Path(folder), ledger)
-        outcomes = [one_round(mesh, ledger, number) for number in range(rounds)]
+        outcomes = [one_round(mesh, ledger, number, dice) for number in range(options.rounds)]
+        pauses = [one_pause(mesh, ledger, options.pause_s) for _ in range(options.pauses)]
     times = [outcome["new_commit_s"] for outcome in outcomes]
+    ends = [*outcomes, *pauses]
     return {
         "rounds": len(outcomes),
         "tasks_in_flight_min": min(outcome["in_flight"] for outcome in outcomes),
         "new_commit_p50_s": round(percentile(times, 0.5), 3),
         "new_commit_p95_s": round(percentile(times, 0.95), 3),
-        "lost_tasks": sum(outcome["lost"] for outcome in outcomes),
-        "double_effects": sum(outcome["double"] for outcome in outcomes),
+        "lost_tasks": sum(outcome["lost"] for outcome in ends),
+        "double_effects": sum(outcome["double"] for outcome in ends),
+        "killed_at_a_save": sum(outcome["at_save"] for outcome in outcomes),
+        "pauses": len(pauses),
+        "stale_accepted": sum(outcome["stale"] for outcome in pauses),
     }
 
 
@@ -86,7 +109,7 @@ def build(mesh: Mesh, folder: Path, ledger: Path) -> None:
     allow_each_other(mesh)
     mesh.introduce(names[:2])
     for node in mesh.nodes.values():
-        node.start()
+        node.start(MORTAL)
     ready(mesh.nodes.values())
 
 
@@ -115,34 +138,84 @@ def allow_each_other(mesh: Mesh) -> None:
         node.write("allow", everybody)
 
 
-# -- one kill
+# -- one kill, one pause
 
 
-def one_round(mesh: Mesh, ledger: Path, number: int) -> dict[str, Any]:
+def one_round(mesh: Mesh, ledger: Path, number: int, dice: random.Random) -> dict[str, Any]:
+    team, before, in_flight = begin(mesh, ledger)
+    leader = mesh.by_id(before["coordinator"])
+    survivors = [node for node in mesh.running if node is not leader]
+    point = f"{dice.randint(1, SAVES_MAX)} {dice.choice(('before', 'after'))}"
+    at_save, killed = die_at(leader, point)
+    new_commit_s = first_new_term(survivors, team, before["term"], killed)
+    leader.start(MORTAL)
+    ready([leader])
+    how = f"at save {point} the disk has it" if at_save else "between two saves"
+    say(f"round {number}: {leader.name} died {how}, {in_flight} tasks ran, next decision after {new_commit_s:.2f} s")
+    return {"in_flight": in_flight, "new_commit_s": new_commit_s, "at_save": at_save, **finish(mesh, team, ledger)}
+
+
+def one_pause(mesh: Mesh, ledger: Path, pause_s: float) -> dict[str, Any]:
+    """The coordinator stands still until the others are done; what it knows in the end must be what they decided."""
+    team, before, in_flight = begin(mesh, ledger)
+    leader = mesh.by_id(before["coordinator"])
+    others = [node for node in mesh.running if node is not leader]
+    os.kill(leader.pid, signal.SIGSTOP)
+    stopped = time.monotonic()
+    try:
+        new_commit_s = first_new_term(others, team, before["term"], stopped)
+        time.sleep(max(0.0, pause_s - (time.monotonic() - stopped)))
+    finally:
+        os.kill(leader.pid, signal.SIGCONT)
+    end = finish(mesh, team, ledger)
+    wait_until(lambda: len({decided(node, team) for node in mesh.running}) == 1, END_WAIT_S)
+    stale = decided(leader, team) ^ decided(others[0], team)
+    say(f"{leader.name} stood still for {pause_s:.0f} s, {in_flight} tasks ran, next decision after "
+        f"{new_commit_s:.2f} s, {len(stale)} tasks differ")  # fmt: skip
+    return {**end, "stale": len(stale)}
+
+
+def begin(mesh: Mesh, ledger: Path) -> tuple[str, dict[str, Any], int]:
+    """A team at work: its id, what the asker knows of it, how many tasks run."""
     ledger.unlink(missing_ok=True)
     asker = mesh.nodes["asker"]
     team = asker.ask("ask", GOAL, "--detach", "--timeout", f"{END_WAIT_S:.0f}")["team"]
     wait_until(lambda: len(running(asker, team)) >= WRITERS, RUNNING_WAIT_S)
-    in_flight = len(running(asker, team))
-    before = told(asker, team)
-    leader = mesh.by_id(before["coordinator"])
-    survivors = [node for node in mesh.running if node is not leader]
-    killed = time.monotonic()
-    leader.kill()
-    new_commit_s = first_new_term(survivors, team, before["term"], killed)
-    leader.start()
-    ready([leader])
+    return team, told(asker, team), len(running(asker, team))
+
+
+def die_at(node: MeshNode, point: str) -> tuple[bool, float]:
+    """Whether it died at a save, and when (monotonic seconds)."""
+    order = node.home / "die"
+    order.write_text(point)
+    deadline = time.monotonic() + DIE_WAIT_S
+    while node.runs and time.monotonic() < deadline:
+        time.sleep(POLL_S / 4)
+    died, at_save = time.monotonic(), not node.runs
+    if not at_save:
+        order.unlink(missing_ok=True)
+        node.kill()
+    return at_save, died
+
+
+def finish(mesh: Mesh, team: str, ledger: Path) -> dict[str, int]:
+    """Wait for the end; tasks that did not succeed or left no line, lines beyond one a task."""
+    asker = mesh.nodes["asker"]
     ended = wait_until(lambda: told(asker, team).get("outcome", "") != "", END_WAIT_S)
     tasks = told(asker, team).get("tasks", [])
     written = _ledger.lines(ledger)
-    lost = sum(task["state"] != "succeeded" for task in tasks) + max(0, WRITERS - len(set(written))) + (not ended)
-    double = len(written) - len(set(written))
     for task in tasks:
         if task["state"] != "succeeded":
             say(f"  {task['skill']} at {task['agent']}: {task['state']} {task['note']}")
-    say(f"round {number}: {leader.name} died, {in_flight} tasks ran, next decision after {new_commit_s:.2f} s, "
-        f"lost {lost}, double {double}")  # fmt: skip
-    return {"in_flight": in_flight, "new_commit_s": new_commit_s, "lost": lost, "double": double}
+    missing = max(0, WRITERS - len(set(written)))
+    lost = sum(task["state"] != "succeeded" for task in tasks) + missing + (not ended)
+    return {"lost": lost, "double": len(written) - len(set(written))}
+
+
+def decided(node: MeshNode, team: str) -> frozenset[tuple[str, str, str, int]]:
+    """Every task as this node knows it decided: id, worker, state, attempt."""
+    tasks = told(node, team).get("tasks", [])
+    return frozenset((task["task"], task["node"], task["state"], task["attempt"]) for task in tasks)
 
 
 def told(node: MeshNode, team: str) -> dict[str, Any]:

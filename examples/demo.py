@@ -30,6 +30,7 @@ from examples.hosts import Hosts, HostsError, lacking
 from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready, together
 from ioa_p2p.cli.output import Output
 from ioa_p2p.cli.progress import Progress
+from ioa_p2p.llm.endpoint import place_of
 
 GOAL = "How are my devices doing? Find anything unusual, and write a short report with a chart."
 ASKER = "home"
@@ -47,6 +48,7 @@ PLACES: dict[str, tuple[str, ...]] = {
 """Node -> its agents: files of examples/devices/."""
 
 PHASES = {"DISCUSSION", "SYNC_ASSIGN", "ASYNC_ASSIGN", "PAUSE", "CONCLUSION"}
+NO_MODEL = "plans     by rules; by a model where OPENAI_BASE_URL and OPENAI_API_KEY are set (docs/planner.md)"
 KILLABLE = ("coordinator", "worker", "seed", "asker")
 TASKS_AT_KILL_MIN = 2
 KILL_DELAY_S_MAX = 1.0
@@ -65,6 +67,7 @@ class Demo:
     kill: str | None
     stressed: str | None
     hosts: Hosts | None = None
+    planner: str = ""
     seen: Seen = field(default_factory=Seen)
     told: set[str] = field(default_factory=set[str])
     kill_at: float | None = None
@@ -87,11 +90,13 @@ class Demo:
         names = (ASKER, *PLACES)
         addresses = put_on_hosts(self.hosts, names) if self.hosts else {}
         ports = dict(zip(SEEDS, free_ports(len(SEEDS)), strict=True))
-        self.mesh.make({name: init_arguments(name, ports.get(name), addresses.get(name)) for name in names})
+        wanted = ("--set", "planner=llm") if self.planner else ()
+        self.mesh.make({name: [*init_arguments(name, ports.get(name), addresses.get(name)), *wanted] for name in names})
         for node in self.mesh.nodes.values():
             node.place = self.hosts.inside(node.name) if self.hosts else ()
         self.mesh.introduce(SEEDS)
         self._grant()
+        self.out.say(f"plans     by {self.planner}; by rules where it fails" if self.planner else NO_MODEL)
         self.out.say(
             f"{len(self.mesh.nodes)} nodes made under {self.mesh.folder}; each knows one seed, none knows a hub"
         )
@@ -198,6 +203,7 @@ class Demo:
         samples = verdict.read_samples({device: self.mesh.nodes[device].home for device in DEVICES})
         figures = {
             "outcome": answer.get("outcome", answer.get("code", "")),
+            "planner": self.planner or "rules",
             "phases": self.seen.phases,
             "terms": len(self.seen.coordinators),
             "hosts": len(self.mesh.nodes) if self.hosts else 1,
@@ -253,7 +259,7 @@ def main() -> None:
     out = Output(talk=sys.stderr if options.json else sys.stdout)
     out.say(f"a mesh of {len(PLACES) + 1} node processes; draw {options.seed} (--seed {options.seed} repeats it)")
     with new_folder() as folder, Hosts() if options.hosts else nullcontext() as hosts, Mesh(folder) as mesh:
-        demo = Demo(mesh, out, rng, options.kill, stressed, hosts)
+        demo = Demo(mesh, out, rng, options.kill, stressed, hosts, model_named(os.environ))
         try:
             demo.set_up()
             pids = [node.pid for node in mesh.nodes.values()]
@@ -268,6 +274,19 @@ def main() -> None:
     (folder / "figures.json").write_text(json.dumps(figures))
     if options.json:
         print(json.dumps(figures))
+
+
+def model_named(environment: Mapping[str, str]) -> str:
+    """Who would plan by these variables, in words; empty: rules."""
+    place = place_of(environment)
+    return f"{place.model or 'the model'} at {place.url}" if place else ""
+
+
+def cost_told(spent: Mapping[str, int]) -> str:
+    """What the plan cost. Tokens are a model's alone."""
+    if not spent.get("tokens"):
+        return "planned   by rules: the model gave no usable answer; the nodes' logs say why"
+    return f"planned   by the model: {spent['tokens']} tokens; {spent['calls']} calls of models and agents"
 
 
 def put_on_hosts(hosts: Hosts, names: Iterable[str]) -> dict[str, str]:
@@ -314,6 +333,8 @@ def tell(out: Output, figures: dict[str, Any], answer: Event, names: Mapping[str
     out.say(f"\n{answer.get('answer') or answer.get('message', '')}\n")
     for credit in answer.get("credits", []):
         out.say(f"did       {credit['agent']}@{names[credit['node']]}: {credit['skill']} x{credit['tasks']}")
+    if figures["planner"] != "rules" and "cost" in answer:
+        out.say(cost_told(answer["cost"]))
     out.say(f"report    {figures['report']}")
     out.say(f"loaded    {figures['stressed'] or 'no device'}; found {figures['found'] or 'nothing'}")
     out.say(f"result    {'ok' if figures['ok'] else 'NOT OK'} after {figures['seconds']} s, terms {figures['terms']}")

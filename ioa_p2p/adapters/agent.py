@@ -25,7 +25,7 @@ __all__ = ["Attachment", "Delta", "Failed", "Progress", "Report", "Result", "Tas
 
 F = TypeVar("F", bound=Callable[..., Any])
 Report = Callable[..., None]
-"""`progress(fraction=None, note="")`: fraction 0..1. May be called from any thread."""
+"""`progress(fraction=None, note="", spent=Spent())`: fraction 0..1; spent so far. May be called from any thread."""
 
 _MARK = "__ioa_skill__"
 

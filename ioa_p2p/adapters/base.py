@@ -7,20 +7,47 @@ iterator cancels (TERM, then KILL of the whole process group). What comes out is
 decoded. Built-ins and strangers come through the same entry-point group, `ioa_p2p.adapters`.
 """
 
+import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.spending import NOTHING, UNLIMITED, Allowance, Spent
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that travels with a task or result: bytes by hash outside, plain bytes here."""
+    """A file that travels with a task or result. content: its bytes, or the path of a file that holds them.
+
+    A path of a task or result is good until the run's end; `data` reads all of it, up to 64 MiB.
+    """
 
     name: str
     media_type: str
-    data: bytes
+    content: bytes | Path
+
+    @property
+    def data(self) -> bytes:
+        """Raises OSError when the file is gone."""
+        return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+
+    @property
+    def size(self) -> int:
+        """In bytes. Raises OSError likewise."""
+        return len(self.content) if isinstance(self.content, bytes) else self.content.stat().st_size
+
+    def write(self, path: Path) -> None:
+        """Put the contents into a new file: a link to the one that holds them where that is possible, else a copy.
+        Raises OSError."""
+        if isinstance(self.content, bytes):
+            path.write_bytes(self.content)
+            return
+        try:
+            path.hardlink_to(self.content)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(self.content, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +56,7 @@ class Task:
 
     deadline_s: seconds from now the run may take at most.
     key: idempotency key (16 B), the same for every attempt.
+    budget: what it may spend; a run that tells more is stopped.
     """
 
     id: bytes
@@ -39,14 +67,16 @@ class Task:
     inputs: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     attachments: tuple[Attachment, ...] = ()
     deadline_s: float = 600.0
+    budget: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """fraction: 0..1, or None when unknown."""
+    """fraction: 0..1, or None when unknown. spent: by this run so far."""
 
     fraction: float | None
     note: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +88,12 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`outputs`: output type name -> JSON-like value. Ends the run."""
+    """`outputs`: output type name -> JSON-like value. Ends the run. spent: by it; nothing: as told last."""
 
     outputs: dict[str, Any]
     attachments: tuple[Attachment, ...] = ()
     summary: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +103,7 @@ class Failed:
     code: str
     message: str = ""
     retry: bool = True
+    spent: Spent = NOTHING
 
 
 Event = Progress | Delta | Result | Failed

@@ -27,6 +27,7 @@ from ioa_p2p.adapters.base import Attachment, Delta, Failed, Progress, Result, T
 from ioa_p2p.adapters.options import plain
 from ioa_p2p.errors import AdapterError
 from ioa_p2p.wire.records import Skill
+from ioa_p2p.wire.spending import NOTHING, Allowance, Spent
 
 Function = Callable[..., Any]
 LAST_WORDS_S = 1.0  # what a run gets to clean up when the node is gone
@@ -88,7 +89,7 @@ class Host:
         async for value in values:
             match value:
                 case Progress():
-                    self._progress(value.fraction, value.note)
+                    self._progress(value.fraction, value.note, value.spent)
                 case Delta() | str():
                     text.append(value if isinstance(value, str) else value.text)
                     self.write({"delta": text[-1]})
@@ -96,8 +97,8 @@ class Host:
                     last = value
         return _result(skill, "".join(text) if last is None and text else last)
 
-    def _progress(self, fraction: float | None = None, note: str = "") -> None:
-        self.write({"progress": fraction, "note": note})
+    def _progress(self, fraction: float | None = None, note: str = "", spent: Spent = NOTHING) -> None:
+        self.write({"progress": fraction, "note": note} | _spent(spent))
 
 
 def _result(skill: Skill, value: Any) -> Result | Failed:
@@ -115,21 +116,28 @@ def _result(skill: Skill, value: Any) -> Result | Failed:
 
 def _last_line(result: Result | Failed, folder: Path) -> dict[str, Any]:
     if isinstance(result, Failed):
-        return {"failed": result.code, "message": result.message, "retry": result.retry}
-    files = [_file(number, each, folder) for number, each in enumerate(result.attachments)]
-    return {"result": result.outputs, "summary": result.summary, "attachments": files}
+        told = {"failed": result.code, "message": result.message, "retry": result.retry}
+    else:
+        files = [_file(number, each, folder) for number, each in enumerate(result.attachments)]
+        told = {"result": result.outputs, "summary": result.summary, "attachments": files}
+    return told | _spent(result.spent)
+
+
+def _spent(spent: Spent) -> dict[str, Any]:
+    amounts = {"tokens": spent.tokens, "money": spent.money, "calls": spent.calls}
+    return {"spent": amounts} if spent != NOTHING else {}
 
 
 def _file(number: int, attachment: Attachment, folder: Path) -> dict[str, str]:
     file = f"out-{number}"
-    (folder / file).write_bytes(attachment.data)
+    attachment.write(folder / file)
     return {"name": attachment.name, "media_type": attachment.media_type, "file": file}
 
 
 def _task(fields: dict[str, Any]) -> Task:
     folder = Path(fields["folder"])
     attachments = [
-        Attachment(a["name"], a["media_type"], (folder / a["file"]).read_bytes()) for a in fields["attachments"]
+        Attachment(each["name"], each["media_type"], folder / each["file"]) for each in fields["attachments"]
     ]
     return Task(
         id=bytes.fromhex(fields["id"]),
@@ -140,6 +148,7 @@ def _task(fields: dict[str, Any]) -> Task:
         inputs=fields["inputs"],
         attachments=tuple(attachments),
         deadline_s=fields["deadline_s"],
+        budget=Allowance(**fields.get("budget", {})),
     )
 
 

@@ -1,12 +1,15 @@
 """The line protocol between a node and an agent's process: one JSON object a line, on stdin and stdout.
 
-    node ──> {"task": {"id", "key", "attempt", "skill", "goal", "inputs", "attachments", "deadline_s", "folder"}}
+    node ──> {"task": {"id", "key", "attempt", "skill", "goal", "inputs", "attachments", "deadline_s", "folder",
+                       "budget"}}
     node ──> {"cancel": true}
              {"progress": 0.4, "note": "reading"} <── agent      (any number; fraction 0..1 or null)
              {"delta": "some text"}               <── agent      (any number)
              {"result": {"type.name": value}, "summary": "", "attachments": [FILE, ...]}  <── agent   (ends the run)
              {"failed": "no-sensor", "message": "", "retry": false}                       <── agent   (ends the run)
 
+All but a delta may say `"spent": {"tokens": 900, "money": 1200, "calls": 1}`, what this run used so far, money in
+millionths. `budget` has the same keys, null where nothing limits; a run that tells of more is stopped.
 FILE is `{"name": "chart.png", "media_type": "image/png", "file": "chart.png"}`; `file` is a plain file name in the
 task's `folder`. `id` and `key` are hex. What an agent writes is untrusted: typed, bounded, nested at most
 `limits.NESTING_MAX` deep.
@@ -20,6 +23,7 @@ from typing import Any, TypeGuard, cast
 from ioa_p2p.adapters.base import Delta, Failed, Progress, Task
 from ioa_p2p.errors import AdapterError, PeerError
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.spending import NOTHING, Spent
 
 CANCEL = b'{"cancel":true}\n'
 
@@ -40,6 +44,7 @@ class Answer:
     outputs: dict[str, Any]
     summary: str
     files: tuple[File, ...]
+    spent: Spent = NOTHING
 
 
 Line = Progress | Delta | Answer | Failed
@@ -65,6 +70,7 @@ def write_task(task: Task, folder: str, files: list[File]) -> bytes:
         "attachments": [{"name": file.name, "media_type": file.media_type, "file": file.file} for file in files],
         "deadline_s": task.deadline_s,
         "folder": folder,
+        "budget": {kind: getattr(task.budget, kind) for kind in ("tokens", "money", "calls")},
     }
     return write({"task": fields})
 
@@ -90,17 +96,30 @@ def read_event(line: bytes) -> Line:
     fields = read(line)
     match fields:
         case {"progress": float() | int() | None as fraction}:
-            return Progress(_fraction(fraction), _text(fields, "note"))
+            return Progress(_fraction(fraction), _text(fields, "note"), _spent(fields))
         case {"delta": str() as text}:
             return Delta(_utf8(text))
         case {"result": outputs} if is_object(outputs):
-            return Answer(_checked(outputs), _text(fields, "summary", limits.SUMMARY_CHARS_MAX), _files(fields))
+            summary = _text(fields, "summary", limits.SUMMARY_CHARS_MAX)
+            return Answer(_checked(outputs), summary, _files(fields), _spent(fields))
         case {"failed": str() as code}:
-            return Failed(
-                _utf8(code)[:64], _utf8(str(fields.get("message", "")))[:2_000], fields.get("retry") is not False
-            )
+            message, retry = _utf8(str(fields.get("message", "")))[:2_000], fields.get("retry") is not False
+            return Failed(_utf8(code)[:64], message, retry, _spent(fields))
         case _:
             raise _bad(f"no progress, delta, result or failed in {_shown(line)}")
+
+
+def _spent(fields: dict[str, Any]) -> Spent:
+    """Raises AdapterError for what are no amounts: a budget cannot be kept by guesses."""
+    told = fields.get("spent")
+    if told is None:
+        return NOTHING
+    if not is_object(told):
+        raise _bad("spent is not an object")
+    try:
+        return codec.decode(codec.encode([told.get(kind, 0) for kind in ("tokens", "money", "calls")]), Spent)
+    except (PeerError, OverflowError, ValueError) as fault:
+        raise _bad(f"spent needs whole numbers of tokens, money and calls ({fault})") from None
 
 
 def _checked(outputs: dict[str, Any]) -> dict[str, Any]:

@@ -15,23 +15,15 @@ from ioa_p2p.errors import AdapterError, PeerError, UsageError
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.records import Card, Skill
 
-T = TypeVar("T", bound="ProcessOptions")
+T = TypeVar("T", bound="AgentOptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessOptions:
-    """What every agent in a process of its own may set.
-
-    concurrency: runs at a time, one process each. folder: where the process works (default: the node's own).
-    env: variables added to the node's environment. start_s: time to come up. cancel_s: grace before TERM, and
-    again before KILL. description, version, skills: the card, or what overrides the agent's own.
-    """
+class AgentOptions:
+    """What every agent may set. concurrency: runs at a time. description, version, skills: the card, or what
+    overrides the agent's own."""
 
     concurrency: int = 1
-    folder: str = "."
-    env: dict[str, str] = field(default_factory=dict[str, str])
-    start_s: float = 30.0
-    cancel_s: float = 2.0
     description: str = ""
     version: str = ""
     skills: tuple[Skill, ...] = ()
@@ -39,6 +31,23 @@ class ProcessOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.concurrency <= limits.ADAPTER_CONCURRENCY_MAX:
             raise ValueError(f"concurrency is 1 to {limits.ADAPTER_CONCURRENCY_MAX}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions(AgentOptions):
+    """What every agent in a process of its own may set; each run has one.
+
+    folder: where the process works (default: the node's own). env: variables added to the node's environment.
+    start_s: time to come up. cancel_s: grace before TERM, and again before KILL.
+    """
+
+    folder: str = "."
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    start_s: float = 30.0
+    cancel_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        AgentOptions.__post_init__(self)
         if self.start_s <= 0 or not 0 <= self.cancel_s <= limits.ADAPTER_CANCEL_S_MAX:
             raise ValueError(f"start_s is above 0, cancel_s is 0 to {limits.ADAPTER_CANCEL_S_MAX:g}")
 
@@ -63,7 +72,7 @@ def read(kind: type[T], agent: str, table: Mapping[str, Any]) -> T:
         raise UsageError("bad-option", f"agents.{agent}: {fault}", f"options: {known}") from None
 
 
-def card(agent: str, options: ProcessOptions, told: Mapping[str, Any]) -> Card:
+def card(agent: str, options: AgentOptions, told: Mapping[str, Any]) -> Card:
     """What the agent told of itself, overridden by its options. Raises AdapterError('bad-card' | 'no-skills')."""
     try:
         own = codec.decode(codec.encode({"description": "", "version": "1", "skills": [], **told, "name": agent}), Card)

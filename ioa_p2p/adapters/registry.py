@@ -22,6 +22,7 @@ GROUP = "ioa_p2p.adapters"
 BUILT_IN = {  # as in pyproject.toml, so that a source tree works before it is installed
     "python": "ioa_p2p.adapters.python:PythonAdapter",
     "process": "ioa_p2p.adapters.process:ProcessAdapter",
+    "openai": "ioa_p2p.adapters.openai:OpenAIAdapter",
 }
 
 

@@ -62,7 +62,8 @@ class Run:
         event = lines.read_event(line)
         self.ended = isinstance(event, lines.Answer | Failed)
         if isinstance(event, lines.Answer):
-            return Result(event.outputs, await self._scratch.take(event.files), event.summary)
+            files = await self._scratch.take(event.files)
+            return Result(event.outputs, files, event.summary, event.spent)
         return event
 
     async def _read(self) -> bytes:

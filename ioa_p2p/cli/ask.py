@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ioa_p2p.cli.budget import Budget, cost_text
 from ioa_p2p.cli.here import Here, node_command
 from ioa_p2p.cli.seconds import Seconds
 from ioa_p2p.errors import UsageError
@@ -16,15 +17,21 @@ SECOND_CTRL_C_S = 2.0
 @click.argument("goal", required=False)
 @click.option("--timeout", "timeout_s", type=Seconds(1, 86_400), default=600.0, show_default=True,
               help="Seconds the team has.")  # fmt: skip
+@click.option(
+    "--budget", type=Budget(), help="What it may cost at most; money in units.  tokens=20000,money=0.25,calls=30"
+)
 @click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
 @click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")
-def command(here: Here, goal: str | None, timeout_s: float, detach: bool, resume: bool) -> int:
+def command(
+    here: Here, goal: str | None, timeout_s: float, budget: dict[str, int] | None, detach: bool, resume: bool
+) -> int:
     """Give the mesh GOAL, watch the team that forms, print its answer. Ctrl-C once detaches, twice cancels."""
     if not (goal or resume):
         raise UsageError("no-goal", "say what to do", '`ioa-p2p ask "How are my devices doing?"`')
     if resume:
         return _watch(here, "resume", {"team": goal} if goal else {}, timeout_s)
-    return _watch(here, "ask", {"goal": goal, "timeout_s": timeout_s, "detach": detach}, timeout_s)
+    args = {"goal": goal, "timeout_s": timeout_s, "detach": detach} | ({"budget": budget} if budget else {})
+    return _watch(here, "ask", args, timeout_s)
 
 
 def _watch(here: Here, verb: str, args: dict[str, Any], timeout_s: float) -> int:
@@ -68,13 +75,15 @@ def _interrupted(here: Here, team: str) -> int:
 
 
 def answer_text(result: dict[str, Any]) -> str:
-    """The answer, its files and who did what, for people."""
+    """The answer, its files, who did what and what it cost, for people."""
     lines = [str(result.get("answer", "")) or f"team {result['team']}: {result['outcome']}"]
     lines += [f"file     {file['path']}" for file in result.get("files", [])]
     lines += [
         f"credit   {credit['agent']}@{credit['node'][:8]}: {credit['skill']} x{credit.get('tasks', 1)}"
         for credit in result.get("credits", [])
     ]
+    if cost := cost_text(result.get("cost", {})):
+        lines.append(f"cost     {cost}")
     return "\n".join(lines)
 
 

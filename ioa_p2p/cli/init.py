@@ -68,6 +68,7 @@ def command(
         here.home.make_folders()
         here.home.config.write_text(text, encoding="utf-8")
     if not here.home.key.exists():
+        here.home.forget()
         here.home.make_key()
     _tell(here)
 

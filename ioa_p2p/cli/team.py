@@ -62,10 +62,12 @@ def remove(here: Here, team: str, node: str) -> None:
 def _text(team: dict[str, Any]) -> str:
     from ioa_p2p.cli.output import columns, one_line, pairs
 
-    rest = {key: value for key, value in team.items() if key not in ("members", "tasks", "chat", "history")}
+    rest = {key: value for key, value in team.items() if key not in ("members", "tasks", "chat", "gaps", "history")}
     parts = [pairs(rest)]
     parts.append(columns(("MEMBER", "NODE"), [(member["agent"], member["node"]) for member in team.get("members", [])]))
     tasks = [(task["task"], task["skill"], task["state"], task["agent"]) for task in team.get("tasks", [])]
     parts.append(columns(("TASK", "SKILL", "STATE", "AGENT"), tasks))
     parts.append("\n".join(one_line(f"{line['who']}: {line['text']}") for line in team.get("chat", [])))
+    gaps = [(gap["node"], f"{gap['first']} to {gap['last']}") for gap in team.get("gaps", [])]
+    parts.append(columns(("NOBODY HAS LINES OF", "NUMBERS"), gaps) if gaps else "")
     return "\n\n".join(part for part in parts if part)

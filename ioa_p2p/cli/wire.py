@@ -39,7 +39,7 @@ LINK = {
 }
 """Kind -> the type of its body, in wire/. Bodies of other kinds are shown without names."""
 
-INSIDE = {("Entry", "step"): "team.Step", ("Found", "roster"): "team.Roster"}
+INSIDE = {("Entry", "step"): "step.Step", ("Found", "roster"): "roster.Roster"}
 """(Type, field) -> the type of the bytes in it."""
 
 

@@ -1,9 +1,8 @@
 """Many deadlines behind one timer of the machine.
 
-    at(deadline, do) ──> heap ── run(now) ──> each do(now) whose time has come
-                           └── wake() ──> SetTimer, only when an earlier deadline moves it
-
-Nothing is ever taken out early: what no longer matters does nothing when it comes due.
+at(deadline, do) ──> heap ── run(now) ──> each do(now) whose time has come
+     │                └── wake() ──> SetTimer, only when an earlier deadline moves it
+     └──> Deadline ── drop() ──> it does nothing, holds nothing and wakes nobody
 """
 
 import heapq
@@ -12,33 +11,61 @@ from collections.abc import Callable
 
 from ioa_p2p.effects import Now, SetTimer
 
+Do = Callable[[Now], None]
+_NEVER = float("inf")
+
+
+class Deadline:
+    """do: what is due then; None once it was done or dropped."""
+
+    __slots__ = ("do",)
+
+    def __init__(self, do: Do) -> None:
+        self.do: Do | None = do
+
+    def drop(self) -> None:
+        """It no longer matters. Its place in the heap is given up when it comes to the front."""
+        self.do = None
+
 
 class Agenda:
     """name: of the machine's timer."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._heap: list[tuple[float, int, Callable[[Now], None]]] = []
+        self._heap: list[tuple[float, int, Deadline]] = []
         self._order = itertools.count()
-        self._armed: float | None = None
+        self._armed_s = _NEVER
 
-    def at(self, deadline_s: float, do: Callable[[Now], None]) -> None:
+    def at(self, deadline_s: float, do: Do) -> Deadline:
         """deadline_s: boot time."""
-        heapq.heappush(self._heap, (deadline_s, next(self._order), do))
+        deadline = Deadline(do)
+        heapq.heappush(self._heap, (deadline_s, next(self._order), deadline))
+        return deadline
 
     def run(self, now: Now) -> None:
         """Do all that is due by now, earliest first. The timer counts as gone off."""
-        self._armed = None
-        while self._heap and self._heap[0][0] <= now.boot:
-            heapq.heappop(self._heap)[2](now)
+        self._armed_s = _NEVER
+        while self._next_s() <= now.boot:
+            deadline = heapq.heappop(self._heap)[2]
+            do, deadline.do = deadline.do, None
+            if do is not None:
+                do(now)
 
     def late_s(self, boot_s: float) -> float:
         """How far past the earliest deadline it is."""
-        return boot_s - self._heap[0][0] if self._heap else 0.0
+        return max(0.0, boot_s - self._next_s())
 
     def wake(self) -> SetTimer | None:
         """The timer to set, if the one that is set would come too late."""
-        if not self._heap or (self._armed is not None and self._armed <= self._heap[0][0]):
+        next_s = self._next_s()
+        if next_s >= self._armed_s:
             return None
-        self._armed = self._heap[0][0]
-        return SetTimer(self._name, self._armed)
+        self._armed_s = next_s
+        return SetTimer(self._name, next_s)
+
+    def _next_s(self) -> float:
+        """The earliest deadline that still matters; never if there is none."""
+        while self._heap and self._heap[0][2].do is None:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else _NEVER

@@ -11,11 +11,11 @@ are left alone for twice as long each time; nobody is blamed for silence while n
 import random
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from ioa_p2p.dht.agenda import Agenda
+from ioa_p2p.dht.agenda import Agenda, Deadline
 from ioa_p2p.effects import Effect, Now, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire import limits
@@ -34,7 +34,7 @@ class Asker(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """subject: whatever the asker wants to find again."""
+    """subject: whatever the asker wants to find again. due: the end of our patience, then of all hope."""
 
     id: int
     to: Contact
@@ -43,6 +43,7 @@ class Call:
     sent_s: float
     subject: Any
     slow: bool = False
+    due: Deadline = field(init=False)
 
 
 class Suspects:
@@ -116,7 +117,7 @@ class Calls:
         self._note_contact(now, to.key)
         self._calls[call.id] = call
         self._out.append(Send(to, request(call.id, self.client, *fields)))
-        self._agenda.at(now.boot + self.patience_s, partial(self._due, call))
+        call.due = self._agenda.at(now.boot + self.patience_s, partial(self._due, call))
 
     @property
     def patience_s(self) -> float:
@@ -132,6 +133,7 @@ class Calls:
         if call is None or call.to != peer or not isinstance(answer, call.answer):
             raise PeerError("unasked-answer")
         del self._calls[answer.id]
+        call.due.drop()
         return call
 
     def heard(self, now: Now, call: Call) -> None:
@@ -150,15 +152,14 @@ class Calls:
         calls, self._calls = list(self._calls.values()), {}
         self.suspects.clear_all()
         for call in calls:
+            call.due.drop()
             call.asker.lost(now, call)
 
     def _due(self, call: Call, now: Now) -> None:
         """First the patience with it ends, then all hope."""
-        if self._calls.get(call.id) is not call:
-            return
         if not call.slow:
             call.slow = True
-            self._agenda.at(max(call.sent_s + limits.DHT_CALL_S, now.boot), partial(self._due, call))
+            call.due = self._agenda.at(max(call.sent_s + limits.DHT_CALL_S, now.boot), partial(self._due, call))
             self.suspects.add(call.to, now.boot, blamed=self._heard_s >= call.sent_s)
             call.asker.slow(now, call)
             return

@@ -2,6 +2,8 @@
 
 FetchCard ── had? ──> CardFound            neighbour ── CardWanted ──> CardGiven (empty: not had)
           └── CardWanted ──> node ── CardGiven ──> hash and type checked ──> cache, CardFound
+
+A small card comes along with its record, if the agent's own node gives that.
 """
 
 from collections import OrderedDict
@@ -61,16 +63,22 @@ class Cards:
         if (peer, message.hash) not in self._wanted:
             raise PeerError("unasked-card")
         if message.card:
-            if ids.blake(message.card) != message.hash:
-                raise PeerError("wrong-card", "a card that is not what its hash names")
-            codec.decode(message.card, Card)
+            _check(message.hash, message.card)
             self._keep(message.hash, message.card)
         for request in self._wanted.pop((peer, message.hash)):
             self._found(request, message.card)
 
+    def ours(self, hash_: bytes) -> bytes:
+        """Encoded, of one of our agents; else empty."""
+        return next((encoded for known, encoded in self._own.values() if known == hash_), b"")
+
+    def came_along(self, hash_: bytes, encoded: bytes) -> None:
+        """Beside the record that names it. Raises PeerError: 'wrong-card', 'undecodable'."""
+        _check(hash_, encoded)
+        self._keep(hash_, encoded)
+
     def _get(self, hash_: bytes) -> bytes | None:
-        own = next((encoded for known, encoded in self._own.values() if known == hash_), None)
-        return own or self._others.get(hash_)
+        return self.ours(hash_) or self._others.get(hash_)
 
     def _keep(self, hash_: bytes, encoded: bytes) -> None:
         self._out.append(Emit(CardHeard(hash_, encoded)))
@@ -86,3 +94,9 @@ class Cards:
         if self._wanted.get(wanted) is waiting:
             for request in self._wanted.pop(wanted):
                 self._found(request, b"")
+
+
+def _check(hash_: bytes, encoded: bytes) -> None:
+    if ids.blake(encoded) != hash_:
+        raise PeerError("wrong-card", "a card that is not what its hash names")
+    codec.decode(encoded, Card)

@@ -1,6 +1,6 @@
 """The newest record of an agent, straight from its own node: one request where a pointer said that it is.
 
-    FetchRecord ── FindRecord ──> the node itself ── its record ──────────────> done(direct)
+    FetchRecord ── FindRecord ──> the node itself ── its record, small card ──> done(direct)
                       ├── nothing there ──> RecordSearch among the holders ───> done
                       └── slow: asked once more, and the holders beside it ───> whoever has it first:
                              the node (direct), or, when it stayed silent, the holders (silent)
@@ -51,7 +51,7 @@ class DirectRecord:
     def answered(self, now: Now, call: Call, answer: Found) -> None:
         self._heard, self.silent, self._waiting = True, False, 0
         self.answers += 1
-        item = self._read(now, answer.frames[0]) if answer.frames else None
+        item = self._read(now, answer) if answer.frames else None
         if item is not None and self._open:
             self.item, self.direct, self.copies = item, True, 1
             self._end(now)
@@ -111,9 +111,13 @@ class DirectRecord:
             self._open = False
             self._done(now, self)
 
-    def _read(self, now: Now, raw: bytes) -> Item | None:
+    def _read(self, now: Now, answer: Found) -> Item | None:
+        """A wrong card spoils the record beside it: no honest node gives one."""
         try:
-            return self._means.gate.read(now, raw, self._key)
+            item = self._means.gate.read(now, answer.frames[0], self._key)
+            if answer.card and isinstance(item.body, AgentRecord):
+                self._means.cards.came_along(item.body.card, answer.card)
+            return item
         except PeerError as fault:
             self._means.faults[fault.code] += 1
             return None

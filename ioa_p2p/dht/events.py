@@ -19,6 +19,11 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """A search for ourselves found good peers: the table has whom to link to."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordFound:
     """record: the newest found, perhaps `gone`; None if none. asked, answered: peers. age_s: since it was issued.
 

@@ -25,7 +25,8 @@ _distance = attrgetter("distance")
 
 class Lookup:
     """target: a place in the space. radius: see `path.Path`; 0: the k nearest will do. calls: requests made, under_way:
-    waited for. met_slow: somebody let us wait. It sends nothing and knows no time."""
+    waited for. met_slow: somebody let us wait. hurried: the slow are given up, suspects never asked. It sends nothing
+    and knows no time."""
 
     def __init__(
         self,
@@ -35,9 +36,12 @@ class Lookup:
         k: int = limits.DHT_K,
         alpha: int = limits.DHT_ALPHA,
         calls_max: int = limits.DHT_LOOKUP_CALLS_MAX,
+        *,
+        hurried: bool = False,
     ) -> None:
         self.target = target
         self.radius = radius
+        self.hurried = hurried
         self.calls = 0
         self.under_way = 0
         self.met_slow = False
@@ -63,8 +67,9 @@ class Lookup:
             path.begin(known, order)
 
     def widen(self, pool: Iterable[Contact]) -> None:
-        """Ask all of the pool too."""
+        """Ask all of the pool too. No answer can spare any of it, so more are asked side by side."""
         self._pool = list(pool)
+        self._alpha = limits.DHT_ALPHA
         self._calls_max += self._kept_calls
         self._kept_calls = 0
 
@@ -111,10 +116,10 @@ class Lookup:
 
     @property
     def done(self) -> bool:
-        """Never while all hope is on the slow."""
+        """Never while all hope is on the slow, unless hurried."""
         if self.under_way or (self.calls < self._calls_max and any(map(self._next_on, self._paths))):
             return False
-        return self._any(State.ANSWERED) or not self._any(State.SLOW)
+        return self.hurried or self._any(State.ANSWERED) or not self._any(State.SLOW)
 
     def closest(self) -> list[Contact]:
         """Who answered, nearest first: the k nearest; in a crowded region all, up to `limits.DHT_REGION_MAX`."""
@@ -145,7 +150,7 @@ class Lookup:
         path.idle = contact is None
         if contact is None:
             contact = next((one for one in self._pool if one.key not in self._claims.by_key), None)
-        if contact is None and self._suspects and not (self.under_way or self._any(State.ANSWERED)):
+        if contact is None and self._suspects and not (self.hurried or self.under_way or self._any(State.ANSWERED)):
             contact = path.next(set())
         return contact
 

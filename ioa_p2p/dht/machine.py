@@ -72,14 +72,16 @@ class DhtMachine:
         self._requests = Requests()
         self._probes = Probes(self._calls, self._out)
         density = Density(self._peers.table)
-        self._means = Means(self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density)
-        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), self.faults)
+        self._cards = Cards(self._agenda, self._out)
+        self._means = Means(
+            self._calls, self._peers, self._store, self._gate, self._agenda, self.faults, density, self._cards
+        )
+        self._holder = Holder(self._peers, self._store, self._gate, Tokens(rng), self._cards, self.faults)
         self._reach = Reach(rng, self._calls, self._peers, self._out, self._reachable, self._moved)
         self._clock = Clock(self._agenda, self._out, lambda now: self._peers.ask_some(now, rng), self._issue_all)
         self._joining = Joining(self._means, rng, self._filled)
         self._readiness = Readiness(self._agenda, self._out, self._status)
         self._neighbours = Neighbours(self._store, self._gate, self._agenda, self._out, self.faults, self._compared)
-        self._cards = Cards(self._agenda, self._out)
         self._publisher = Publisher(
             key,
             network,
@@ -298,6 +300,8 @@ class DhtMachine:
         self._issue_all(now)
 
     def _filled(self, now: Now) -> None:
+        if self._peers.table.good:
+            self._out.append(Emit(events.Filled()))
         self._readiness.filled(now)
         self._publisher.pump(now)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.budget import Budget
-from ioa_p2p.dht.records import Gate
+from ioa_p2p.dht.records import Claim, Gate
 from ioa_p2p.dht.store import Store
 from ioa_p2p.effects import Effect, Now, Send
 from ioa_p2p.errors import PeerError
@@ -105,12 +105,12 @@ class Neighbours:
 
     def _admit(self, now: Now, node: bytes, neighbour: Neighbour, raw: bytes) -> None:
         try:
-            slot = self._gate.slot(raw)
-            if slot not in neighbour.lacking:
+            claim = Claim(raw)
+            if claim.slot not in neighbour.lacking:
                 raise PeerError("unasked-record")
-            del neighbour.lacking[slot]
+            del neighbour.lacking[claim.slot]
             self._budget.spend(now, node)
-            self._gate.admit(now, raw, node)
+            self._gate.admit(now, claim, node)
         except PeerError as fault:
             self._faults[fault.code] += 1
 

@@ -27,7 +27,8 @@ class PointerSearch(Search):
     Without a sketch every holder gives its first page and some are read on, in step, until there are `most` agents.
     With one (64 B) the search may end as soon as a few holders on different paths gave their nearest, and turns pages
     until there are `most`. Wanted fewer than a read takes anyway, it is brief: the nearest few holders will do.
-    thorough: over more paths, and every holder is heard, for what feeds an assignment.
+    thorough: over more paths, and every holder is heard, for what feeds an assignment. on_split(now) is called once the
+    key turns out to be crowded, as soon as half of k holders say so.
     """
 
     request = FindPointers
@@ -40,6 +41,7 @@ class PointerSearch(Search):
         harvest: Harvest,
         done: Callable[[Now, Any], None],
         *,
+        on_split: Callable[[Now], None] = lambda now: None,
         sketch: bytes = b"",
         most: int = limits.POINTERS_READ_MAX,
         thorough: bool = False,
@@ -53,6 +55,8 @@ class PointerSearch(Search):
         self._sketch = sketch
         self._most = most
         self._thorough = thorough
+        self._on_split = on_split
+        self._told_split = False
         self._read_frames: dict[bytes, Item] = {}
         self._agreeing: set[int] = set()
         self._having = 0
@@ -89,6 +93,8 @@ class PointerSearch(Search):
             return
         self._having += 1
         self._crowded += answer.split
+        if 2 * self._crowded >= max(self._having, limits.DHT_K):
+            self._tell_split(now)
         self._book.opened(call.to, answer)
         path = self.lookup.path_of(call.to)
         if self._sketch and path is not None:
@@ -102,6 +108,16 @@ class PointerSearch(Search):
             if item is not None:
                 self._read_frames[raw] = item
                 self._harvest.add(item, call.to.key, answer.sources[number * size : (number + 1) * size])
+
+    def _finish(self, now: Now) -> None:
+        if self.split and not self.finished:
+            self._tell_split(now)
+        super()._finish(now)
+
+    def _tell_split(self, now: Now) -> None:
+        if not self._told_split:
+            self._told_split = True
+            self._on_split(now)
 
     # -- when it ends
 

@@ -105,6 +105,8 @@ class Publisher:
         self._jobs: deque[Job] = deque()
         self._waiting: dict[Job, None] = {}  # for their next try
         self._running = 0
+        self._running_max = limits.DHT_PUTS_MAX
+        self._leaving = False
 
     @property
     def own(self) -> list[Item]:
@@ -138,7 +140,9 @@ class Publisher:
         self._issue(now, agent)
 
     def leave(self, now: Now) -> None:
-        """Withdraw all that is not withdrawn yet."""
+        """Withdraw all that is not withdrawn yet. From now on nobody silent is waited for, nor any put under way."""
+        self._leaving = True
+        self._running_max = self._running + limits.DHT_PUTS_MAX
         for name in [name for name, agent in self._agents.items() if not agent.gone]:
             self.withdraw(now, name)
 
@@ -154,7 +158,7 @@ class Publisher:
 
     def pump(self, now: Now) -> None:
         """Start waiting puts, if anybody is there to take them."""
-        while self._jobs and self._running < limits.DHT_PUTS_MAX and self._may_put:
+        while self._jobs and self._running < self._running_max and self._may_put:
             job = self._jobs.popleft()
             if not job.stale:
                 self._run(now, job)
@@ -260,10 +264,10 @@ class Publisher:
     def _run(self, now: Now, job: Job) -> None:
         self._running += 1
         job = self._placed(now, job)
-        if job.item is job.agent.record and not job.agent.looked_up:
+        if job.item is job.agent.record and not (job.agent.looked_up or self._leaving):
             RecordSearch(self._means, job.item.key, partial(self._looked_up, job), thorough=True).start(now)
         else:
-            Search(self._means, job.item.key, partial(self._searched, job)).start(now)
+            self._search(job).start(now)
 
     def _placed(self, now: Now, job: Job) -> Job:
         """Signed before any peer told where it sees us: nobody could ask us whether we live. It is signed again."""
@@ -281,7 +285,11 @@ class Publisher:
             agent.looked_up = True
         if not job.stale and found is not None and found.hash != job.item.hash and found.body.seq >= agent.seq:
             job = self._pass(now, agent, found)
-        Search(self._means, job.item.key, partial(self._searched, job)).start(now, search.holders)
+        self._search(job).start(now, search.holders)
+
+    def _search(self, job: Job) -> Search:
+        """For those to give it to."""
+        return Search(self._means, job.item.key, partial(self._searched, job), hurried=self._leaving)
 
     def _pass(self, now: Now, agent: Agent, found: Item) -> Job:
         """Somebody has a record of ours with as large a seq: an older life whose disk is lost, or a clone."""
@@ -297,7 +305,8 @@ class Publisher:
         if job.stale or self._clock.doubted:
             self._ended(now)
             return
-        Put(self._means.calls, job.item.raw, partial(self._put, job)).store(now, search)
+        put = Put(self._means.calls, job.item.raw, partial(self._put, job), hurried=self._leaving)
+        put.store(now, search)
 
     def _put(self, job: Job, now: Now, put: Put) -> None:
         if not job.stale:

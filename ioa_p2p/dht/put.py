@@ -16,9 +16,13 @@ from ioa_p2p.wire.dht import Contact, Store, Stored, Verdict
 
 
 class Put:
-    """An Asker: its Stores. done(now, put) is called once. `succeeded` is then final; counts may still grow."""
+    """An Asker: its Stores. done(now, put) is called once. `succeeded` is then final; counts may still grow.
 
-    def __init__(self, calls: Calls, raw: bytes, done: Callable[[Now, "Put"], None]) -> None:
+    hurried: it is done, too, once whoever has not answered yet is slow. They have been told; all that is missing is
+    their word.
+    """
+
+    def __init__(self, calls: Calls, raw: bytes, done: Callable[[Now, "Put"], None], *, hurried: bool = False) -> None:
         self.raw = raw
         self.confirmed = 0
         self.holders = 0
@@ -28,6 +32,8 @@ class Put:
         self._heard = 0
         self._crowded = 0
         self._open = 0
+        self._hurried = hurried
+        self._slow = 0  # of the open
 
     @property
     def succeeded(self) -> bool:
@@ -49,27 +55,34 @@ class Put:
         self._settle(now)
 
     def answered(self, now: Now, call: Call, answer: Stored) -> None:
-        self._open -= 1
+        self._close(call)
         self._heard += 1
         self._crowded += answer.split
         self.confirmed += answer.verdict in (Verdict.KEPT, Verdict.KNOWN)
         self._settle(now)
 
     def slow(self, now: Now, call: Call) -> None:
-        pass
+        self._slow += 1
+        self._settle(now)
 
     def lost(self, now: Now, call: Call) -> None:
         token, tries = call.subject
+        self._close(call)
         if tries > 1:
+            self._open += 1
             self._give(now, call.to, token, tries - 1)
-            return
+        else:
+            self._settle(now)
+
+    def _close(self, call: Call) -> None:
         self._open -= 1
-        self._settle(now)
+        self._slow -= call.slow
 
     def _give(self, now: Now, contact: Contact, token: bytes, tries: int) -> None:
         self._calls.ask(now, contact, Store, Stored, self, (token, tries), token, self.raw)
 
     def _settle(self, now: Now) -> None:
-        if not self.finished and (self.succeeded or not self._open):
+        waits_for = self._open - self._slow * self._hurried
+        if not self.finished and (self.succeeded or not waits_for):
             self.finished = True
             self._done(now, self)

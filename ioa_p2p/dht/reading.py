@@ -1,7 +1,7 @@
 """Reading one index key: at depth 0, and, where it is popular, in some of its shards. docs/wire.md, "Popular keys".
 
 depth 0 ──┬── not split ──────────────────────────────────────────────> done
-          └── at least half of the holders say split ──> some shards of depth 4, drawn by lot
+          └── at least half of the holders say split ──> beside it, some shards of depth 4, drawn by lot
                                                            └── split again ──> one shard of depth 8 in each ──> done
 """
 
@@ -46,7 +46,7 @@ class Reading:
         self._finished = False
 
     def start(self, now: Now) -> None:
-        self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
+        self._end = self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._search(now, (0, 0))
 
     @property
@@ -74,7 +74,8 @@ class Reading:
             self._rng,
             ids.pointer_key(self._index, depth, bytes([bits])),
             self.harvest,
-            partial(self._searched, place),
+            self._searched,
+            on_split=partial(self._go_deeper, place),
             sketch=self._sketch,
             most=self.wanted,
             thorough=self._thorough,
@@ -82,10 +83,13 @@ class Reading:
         self.searches.append(search)
         search.start(now)
 
-    def _searched(self, place: Place, now: Now, search: PointerSearch) -> None:
-        if search.split and not self._finished:
+    def _go_deeper(self, place: Place, now: Now) -> None:
+        """Its shards are read beside it: what is left of its own holders and pages is not waited for."""
+        if not self._finished:
             for deeper in self._deeper(*place):
                 self._search(now, deeper)
+
+    def _searched(self, now: Now, search: PointerSearch) -> None:
         self._open -= 1
         if not self._open:
             self._finish(now)
@@ -93,6 +97,7 @@ class Reading:
     def _finish(self, now: Now) -> None:
         if not self._finished:
             self._finished = True
+            self._end.drop()
             self._done(now, self)
 
     def _deeper(self, depth: int, bits: int) -> list[Place]:

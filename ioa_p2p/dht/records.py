@@ -7,6 +7,7 @@ Nothing changes before the signature holds, except what a sender has used of its
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.dht.budget import Budget
@@ -28,6 +29,32 @@ class PointerHead(RecordHead, frozen=True):
     depth: int
 
 
+class Claim:
+    """A frame as received: what it says of itself, each worked out once, when it is asked for. Proven by nothing.
+
+    Raises PeerError for a wrong size or kind, `head`, `key` and `slot` for a head that cannot be read.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.frame = _parse(raw)
+
+    @cached_property
+    def hash(self) -> bytes:
+        return ids.blake(self.frame.raw)
+
+    @cached_property
+    def head(self) -> RecordHead:
+        return _head(self.frame)
+
+    @cached_property
+    def key(self) -> bytes:
+        return key_of(self.head)
+
+    @cached_property
+    def slot(self) -> bytes:
+        return _slot_under(self.key, self.head)
+
+
 class Gate:
     """The one way in for records and pointers. check: verifies a frame's signature. on_kept(now, old, new) is told
     of what was newly kept, and of what it replaced; on_proven(item) of all that stood the checks."""
@@ -47,56 +74,43 @@ class Gate:
         self._on_proven = on_proven
         self._budget = Budget(*limits.STORE_BUDGET, limits.STORE_BUDGET_PEERS_MAX)
 
-    def admit(self, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
+    def admit(self, now: Now, claim: Claim, source: bytes, sender: bytes | None = None) -> Verdict:
         """A frame somebody wants kept here. source: for the quota, see `store.Held`. sender: whose budget pays;
         None for what we asked for. Raises PeerError."""
-        frame = _parse(raw)
         if sender is not None:
             self._budget.spend(now, sender)
-        hash_ = ids.blake(raw)
-        held = self._store.known(now, hash_)
-        if held is not None and held.item.hash == hash_:
+        held = self._store.known(now, claim.hash)
+        if held is not None and held.item.hash == claim.hash:
             if sender == held.item.body.node:
                 self._store.move(held, source)
             return Verdict.KNOWN
-        head = _head(frame)
-        slot = slot_of(head)
-        held = self._store.get(now, slot)
-        if held is not None and held.item.body.seq > head.seq:
+        held = self._store.get(now, claim.slot)
+        if held is not None and held.item.body.seq > claim.head.seq:
             return Verdict.OLDER
-        item = self._prove(now, frame, head, hash_)
+        item = self._prove(now, claim)
         verdict = self._store.put(now, item, source)
         if verdict is Verdict.KEPT:
             self._on_kept(now, held, item)
         return verdict
 
-    def slot(self, raw: bytes) -> bytes:
-        """The slot an unchecked frame claims. Raises PeerError for one without a readable head."""
-        return slot_of(_head(_parse(raw)))
-
-    def key(self, raw: bytes) -> bytes:
-        """The DHT key an unchecked frame claims. Raises PeerError likewise."""
-        return key_of(_head(_parse(raw)))
-
     def read(self, now: Now, raw: bytes, key: bytes) -> Item:
         """A frame somebody answered with, when asked for `key`. Raises PeerError."""
-        frame = _parse(raw)
-        hash_ = ids.blake(raw)
-        held = self._store.known(now, hash_)
-        if held is not None and held.item.hash == hash_ and held.item.key == key:
+        claim = Claim(raw)
+        held = self._store.known(now, claim.hash)
+        if held is not None and held.item.hash == claim.hash and held.item.key == key:
             return held.item
-        head = _head(frame)
-        if key_of(head) != key:
+        if claim.key != key:
             raise PeerError("not-asked-for")
-        return self._prove(now, frame, head, hash_)
+        return self._prove(now, claim)
 
-    def _prove(self, now: Now, frame: Frame, head: RecordHead, hash_: bytes) -> Item:
+    def _prove(self, now: Now, claim: Claim) -> Item:
         """Time window, signature, strict decode, ownership."""
-        check_window(now, head)
+        frame = claim.frame
+        check_window(now, claim.head)
         self._check(frame, self._network)
         body = codec.decode(frame.body, _BODY[frame.kind])
         _check_own(body)
-        item = Item(key_of(body), slot_of(body), hash_, frame.raw, body)
+        item = Item(claim.key, claim.slot, claim.hash, frame.raw, body)
         self._on_proven(item)
         return item
 
@@ -117,9 +131,13 @@ def key_of(head: RecordHead) -> bytes:
 
 def slot_of(head: RecordHead) -> bytes:
     """Names what this is the newest of: a record's own key, or one agent's pointer under one key."""
+    return _slot_under(key_of(head), head)
+
+
+def _slot_under(key: bytes, head: RecordHead) -> bytes:
     if isinstance(head, Pointer | PointerHead):
-        return ids.blake(b"slot" + key_of(head) + head.node + head.agent.encode(), limits.DHT_ID_BYTES)
-    return key_of(head)
+        return ids.blake(b"slot" + key + head.node + head.agent.encode(), limits.DHT_ID_BYTES)
+    return key
 
 
 def check_window(now: Now, head: RecordHead) -> None:

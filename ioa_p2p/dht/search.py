@@ -16,6 +16,7 @@ from typing import Any
 from ioa_p2p.dht import space
 from ioa_p2p.dht.agenda import Agenda
 from ioa_p2p.dht.calls import Call, Calls
+from ioa_p2p.dht.cards import Cards
 from ioa_p2p.dht.lookup import Lookup
 from ioa_p2p.dht.path import Path
 from ioa_p2p.dht.peers import Peers
@@ -39,13 +40,14 @@ class Means:
     agenda: Agenda
     faults: Counter[str]
     density: Density
+    cards: Cards
 
 
 class Search:
     """Finds the nodes closest to `key` (20 B); with each, a token for Stores. done(now, search) is called once.
 
     paths: disjoint ones; `limits.DHT_PATHS_WRITE` for what is to be stored, or feeds an assignment. k: how many; fewer
-    than there are holders for a brief read.
+    than there are holders for a brief read. hurried: see `lookup.Lookup`.
     """
 
     request: type[FindNode] | type[FindRecord] | type[FindPointers] = FindNode
@@ -57,9 +59,12 @@ class Search:
         done: Callable[[Now, Any], None],
         paths: int = limits.DHT_PATHS_WRITE,
         k: int = limits.DHT_K,
+        *,
+        hurried: bool = False,
     ) -> None:
         self.key = key
-        self.lookup = Lookup(space.at(key), paths, means.density.radius if k == limits.DHT_K else 0, k)
+        radius = means.density.radius if k == limits.DHT_K else 0
+        self.lookup = Lookup(space.at(key), paths, radius, k, hurried=hurried)
         self.tokens: dict[bytes, bytes] = {}
         self.finished = False
         self._k = k
@@ -77,7 +82,7 @@ class Search:
         for contact in first:
             self._suspect(now, contact)
         self.lookup.start(first)
-        self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
+        self._end = self._means.agenda.at(now.boot + limits.DHT_LOOKUP_S, self._finish)
         self._step(now)
 
     @property
@@ -145,6 +150,7 @@ class Search:
     def _finish(self, now: Now) -> None:
         if not self.finished:
             self.finished = True
+            self._end.drop()
             if self.lookup.done and self._k == limits.DHT_K:
                 self._means.density.note(self.key, self.lookup.reach)
             self._done(now, self)

@@ -16,15 +16,17 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.gossip import frontier, transcript
-from ioa_p2p.gossip.events import Behind, Delivered, Forked, Said
+from ioa_p2p.gossip.doubt import Doubt
+from ioa_p2p.gossip.events import Behind, Delivered, Forked, Gap, Said
 from ioa_p2p.gossip.frontier import Marks
+from ioa_p2p.gossip.gaps import Gaps, runs
 from ioa_p2p.gossip.log import Chain, Judgement
 from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
 from ioa_p2p.gossip.repair import Repair
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.frames import Frame, Kind
-from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Held, Served, Want, batches
+from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Head, Held, Served, Want, batches
 from ioa_p2p.wire.ids import blake
 
 
@@ -39,9 +41,11 @@ class Channel:
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
         self._chains = {member: Chain(team, member, rows) for member in sorted(members)}
         self._order = Order(self._chains, transcript.forced(rows, team))
+        self._doubt = Doubt()
         self._marks = Marks()
         self._reach = Reach(self._me, self._marks, rng)
         self._repair = Repair(rng)
+        self._gaps = Gaps(self._chains)
         self._covered: dict[bytes, int] = {}
         self._owed: dict[bytes, dict[tuple[bytes, bytes], None]] = {}
         self._source: dict[bytes, bytes] = {}
@@ -52,6 +56,21 @@ class Channel:
     @property
     def members(self) -> Collection[bytes]:
         return self._chains.keys()
+
+    @property
+    def gaps(self) -> list[tuple[bytes, int, int]]:
+        """(author, first, last): lines that count as met though they are not here."""
+        holes = [(author, *run) for author, chain in self._chains.items() for run in runs(chain.holes)]
+        return [*holes, *self._unseen({})]
+
+    def _unseen(self, before: dict[bytes, int]) -> list[tuple[bytes, int, int]]:
+        """Lines that others had read, given up beyond what had been given up `before`."""
+        shown = self._order.shown
+        given_up = [
+            (author, max(shown.get(author, 0), before.get(author, 0)) + 1, seq)
+            for author, seq in self._order.given_up.items()
+        ]
+        return [(author, first, last) for author, first, last in given_up if first <= last]
 
     # -- opening, members, links
 
@@ -87,6 +106,10 @@ class Channel:
         """After a sleep: compare frontiers at once."""
         return self._tell(now, self._reach.linked)
 
+    def doubt(self) -> None:
+        """Our disk forgot some of this team, perhaps lines of ours."""
+        self._doubt.raised = True
+
     def _load(self, now: Now, authors: Collection[bytes]) -> None:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
             if entry.node == self._me:
@@ -113,6 +136,8 @@ class Channel:
             raise UsageError("chain-forked", "this node's chain has two histories", "form the team anew")
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
+        if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
+            raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
 
     def _news(self) -> tuple[tuple[bytes, int], ...]:
@@ -169,20 +194,30 @@ class Channel:
             return effects + self._freeze(chain, raw, entry)
         if judgement is Judgement.AHEAD:
             chain.keep_ahead(raw, digest, entry)
-            return effects + self._arm("repair", now.boot + limits.CHAT_REPAIR_S)
+            self._gaps.look(now.boot, entry.node)
+            return [*effects, *self._arm("repair", now.boot + limits.CHAT_REPAIR_S), *self._arm_gaps()]
+        if judgement is Judgement.LATE:
+            late = Emit(Said(self.team, entry.node, entry.seq, entry, late=True))
+            return [*effects, chain.fill(raw, digest, entry), late]
         if self._order.waiting(entry.node) >= limits.CHAT_WAITING_MAX:
             return effects + self._arm("repair", now.boot + limits.CHAT_ANSWER_S)
         effects += self._grow(now, chain, raw, digest, entry)
+        return effects + self._grow_on(now, entry.node, chain)
+
+    def _grow_on(self, now: Now, author: bytes, chain: Chain) -> list[Effect]:
+        """With the entries that had come too early."""
+        effects: list[Effect] = []
         while (ahead := chain.take_ahead()) is not None:
             if ahead[2].previous != chain.previous:
                 return effects + self._freeze(chain, ahead[0], ahead[2])
             effects += self._grow(now, chain, *ahead)
-        return effects
+        self._gaps.look(now.boot, author, grown=True)
+        return effects + self._arm_gaps()
 
     def _grow(self, now: Now, chain: Chain, raw: bytes, digest: bytes, entry: Entry) -> list[Effect]:
         """The next entry of a chain: durable, shown in its turn, passed on to whom its author cannot reach."""
         effects: list[Effect] = [chain.append(raw, digest), *self._show(self._order.add(now.boot, entry))]
-        return [*effects, *self._relay(now, raw, entry), *self._arm_gaps()]
+        return effects + self._relay(now, raw, entry)
 
     def _relay(self, now: Now, raw: bytes, entry: Entry) -> list[Effect]:
         """To members that its author cannot reach. What we had to pull they are told of only: they may be pulling
@@ -211,12 +246,14 @@ class Channel:
         """What `peer` holds: pull what it has more, tell it if it has less, ask for proof where it differs."""
         self._reach.hear(peer, frozenset(head.author for head in message.heads if head.linked))
         self._repair.hear(peer)
+        self._doubt.hear(peer, next((head.seq for head in message.heads if head.author == self._me), 0))
         effects: list[Effect] = []
         for head in message.heads:
             chain = self._chains.get(head.author)
             if chain is None or not head.seq:
                 continue
             effects += self._note(now, peer, head.author, head.seq)
+            effects += self._want_hole(peer, head, chain)
             if frontier.differs(head, chain):
                 effects.append(Send(peer, Want(self.team, head.author, head.seq, head.seq)))
             elif chain.frozen is not None and head.seq > chain.frozen:
@@ -224,6 +261,11 @@ class Channel:
         if frontier.lacks(message.heads, self._chains):
             effects += self._answer(now, peer)
         return effects + self._pull(now)
+
+    def _want_hole(self, peer: bytes, head: Head, chain: Chain) -> list[Effect]:
+        """Ask who may have it for one gap of ours; another one with the next frontier."""
+        known = [run for run in runs(chain.holes) if run[1] <= head.seq]
+        return [Send(peer, Want(self.team, head.author, *self._rng.choice(known)))] if known else []
 
     def want(self, peer: bytes, message: Want) -> list[Effect]:
         """Serve a range, as far as one answer goes, and mark its end."""
@@ -355,13 +397,24 @@ class Channel:
 
     def _give_up(self, now: Now) -> list[Effect]:
         """Gaps that nobody could fill for 60 s count as met, durably."""
+        effects: list[Effect] = []
+        for author in self._gaps.overdue(now.boot):
+            effects += self._skip(now, author, self._chains[author])
+        before = self._order.given_up
         shown, forced = self._order.force(now.boot)
         saves = [transcript.save_forced(self.team, author, seq) for author, seq in forced.items()]
-        return [*saves, *self._show(shown), *self._arm_gaps()]
+        unseen = [Emit(Gap(self.team, *gap)) for gap in self._unseen(before)] if forced else []
+        return [*effects, *saves, *unseen, *self._show(shown), *self._arm_gaps()]
+
+    def _skip(self, now: Now, author: bytes, chain: Chain) -> list[Effect]:
+        first = chain.head + 1
+        saves = chain.skip()
+        self._pulled = False
+        return [*saves, Emit(Gap(self.team, author, first, chain.head)), *self._grow_on(now, author, chain)]
 
     def _arm_gaps(self) -> list[Effect]:
-        due = self._order.next_due
-        return [] if due is None else self._arm("gaps", due)
+        due = [at for at in (self._order.next_due, self._gaps.next_due) if at is not None]
+        return self._arm("gaps", min(due)) if due else []
 
     def _arm(self, what: str, at: float) -> list[Effect]:
         """Set a timer unless it is set for as early already."""

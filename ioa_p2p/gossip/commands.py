@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 
+from ioa_p2p.wire.gossip import Manifest
+
 
 @dataclass(frozen=True, slots=True)
 class OpenChannel:
     """Join a team's channel, or change its members. Survives restarts until CloseChannel.
 
-    members: node keys, ours included. Raises UsageError('bad-members').
+    members: node keys, ours included. doubted: our disk forgot some of it; see `gossip.doubt`.
+    Raises UsageError('bad-members').
     """
 
     team: bytes
     members: tuple[bytes, ...]
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,28 @@ class SetDecisions:
 
 @dataclass(frozen=True, slots=True)
 class PutBlob:
-    """Keep `data` (<= 16 MiB) and serve it to members. `gossip.blobs.name_of(data)` gives its hash."""
+    """Keep `data` (small: it is held in memory) and serve it to members. `gossip.blobs.name_of(data)` gives its hash.
 
+    Raises UsageError('blob-too-large' | 'blobs-full').
+    """
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutManifest:
+    """Begin to keep a blob (<= 64 MiB) whose chunks follow. Its hash is that of the encoded manifest. Raises
+    UsageError as PutBlob."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class PutPiece:
+    """One chunk of it; BlobKept tells when it is durable, BlobHave when all are. Raises UsageError('file-changed')."""
+
+    hash: bytes
+    piece: int
     data: bytes
 
 
@@ -85,4 +109,17 @@ class DropBlob:
     hash: bytes
 
 
-Command = OpenChannel | CloseChannel | ForgetTeam | Say | LinkPeer | Wake | SetDecisions | PutBlob | GetBlob | DropBlob
+Command = (
+    OpenChannel
+    | CloseChannel
+    | ForgetTeam
+    | Say
+    | LinkPeer
+    | Wake
+    | SetDecisions
+    | PutBlob
+    | PutManifest
+    | PutPiece
+    | GetBlob
+    | DropBlob
+)

@@ -20,6 +20,17 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Nobody who could be reached had an author's lines first..last for 60 s: they count as met from now on. One that
+    turns up is told as `Said`, late."""
+
+    team: bytes
+    author: bytes
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Delivered:
     """Our lines up to `seq` are held by at least `count` of the `of` other members."""
 
@@ -68,3 +79,11 @@ class BlobMissing:
     """No member that could be reached has the blob. Ask again when others are back."""
 
     hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlobKept:
+    """A piece that was put is durable: the next may come."""
+
+    hash: bytes
+    piece: int

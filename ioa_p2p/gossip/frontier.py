@@ -27,7 +27,7 @@ def lacks(told: Iterable[Head], chains: Mapping[bytes, Chain]) -> bool:
 
 def differs(head: Head, chain: Chain) -> bool:
     """Whether a told head names another history than ours: a fork, if its entry proves it."""
-    return 0 < head.seq <= chain.counts_to and chain.short(head.seq) != head.hash
+    return 0 < head.seq <= chain.counts_to and chain.knows(head.seq) and chain.short(head.seq) != head.hash
 
 
 class Marks:

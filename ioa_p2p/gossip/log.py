@@ -3,9 +3,11 @@
     frame, digest ── judge ──> KNOWN | NEXT | AHEAD | FORK | IGNORED      (nothing changes yet)
     NEXT  ── append ──> head moves, [Save]         AHEAD ── keep_ahead ──> waits in memory for the gap to close
     FORK  ── freeze ──> counts up to the last common entry, for good
+    nobody has what is missing ── skip ──> a marked hole; LATE ── fill ──> closed again
 
 On disk: rows `seq u64be -> whole frame` in spaces of 64 rows ("chat/<team>/<author>/<block>"), so that neither a
-restart nor an old range reads more than it needs. In memory: 8 B a seq (to know copies and forks) and a short tail.
+restart nor an old range reads more than it needs; a row "hole" is one. In memory: 8 B a seq (to know copies and forks)
+and a short tail.
 """
 
 from collections import deque
@@ -19,6 +21,8 @@ from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.gossip import FIRST_PREVIOUS, HASH_SHORT_BYTES, Entry
 from ioa_p2p.wire.ids import blake
 
+_HOLE = b"hole"
+
 
 class Judgement(Enum):
     """Where an entry stands against the chain, before its signature is checked."""
@@ -26,6 +30,7 @@ class Judgement(Enum):
     KNOWN = auto()
     NEXT = auto()
     AHEAD = auto()
+    LATE = auto()
     FORK = auto()
     IGNORED = auto()
 
@@ -38,6 +43,7 @@ class Chain:
         self.frozen: int | None = None
         self.evidence: tuple[bytes, ...] = ()
         self.lost = 0  # how far the chain is known to have been
+        self.holes: set[int] = set()  # entries below the head that nobody had
         self._space = f"chat/{team.hex()}/{author.hex()}"
         self._rows = rows
         self._head_hash = FIRST_PREVIOUS
@@ -64,14 +70,26 @@ class Chain:
         return min(self._ahead) if self._ahead else None
 
     def short(self, seq: int) -> bytes:
-        """First 8 B of the hash of entry `seq` <= head; zeros for 0."""
+        """First 8 B of the hash of entry `seq` <= head; zeros for 0, and for a hole whose next is a hole too."""
         return bytes(self._shorts[seq * HASH_SHORT_BYTES : (seq + 1) * HASH_SHORT_BYTES])
+
+    def knows(self, seq: int) -> bool:
+        """Whether the hash of entry `seq` <= head is known: it is held, or the next one names it."""
+        return seq not in self.holes or any(self.short(seq))
 
     # -- growing
 
     def judge(self, entry: Entry, digest: bytes) -> Judgement:
-        """Cheap: compares numbers and hashes, changes nothing."""
+        """Cheap: compares numbers and hashes, changes nothing. One more fork of a frozen chain counts only if it
+        shows less in common."""
+        judgement = self._judge(entry, digest)
+        is_news = self.frozen is None or self.fork_seq(entry) <= self.frozen
+        return judgement if judgement is not Judgement.FORK or is_news else Judgement.IGNORED
+
+    def _judge(self, entry: Entry, digest: bytes) -> Judgement:
         seq, limit = entry.seq, self.counts_to
+        if seq <= limit and seq in self.holes:
+            return self._judge_late(entry, digest)
         if seq <= limit:
             return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
         if seq == limit + 1 and (limit or self.frozen is None):
@@ -82,6 +100,13 @@ class Chain:
             return Judgement.IGNORED
         ahead = self._ahead.get(seq)
         return Judgement.KNOWN if ahead and ahead[1] == digest else Judgement.AHEAD
+
+    def _judge_late(self, entry: Entry, digest: bytes) -> Judgement:
+        """One for a hole must fit what is known on both sides."""
+        fits = not self.knows(entry.seq) or self.short(entry.seq) == digest[:HASH_SHORT_BYTES]
+        before = entry.seq - 1
+        follows = not self.knows(before) or self.short(before) == entry.previous[:HASH_SHORT_BYTES]
+        return Judgement.LATE if fits and follows else Judgement.FORK
 
     def append(self, raw: bytes, digest: bytes) -> Save:
         """The entry after the head; judged and verified, or our own."""
@@ -97,6 +122,39 @@ class Chain:
         """The entry kept for head + 1, if there is one."""
         return self._ahead.pop(self.head + 1, None)
 
+    # -- holes
+
+    def skip(self) -> list[Save]:
+        """Nobody has what is missing before the first entry held beyond it: count it as there."""
+        assert self.gap is not None, "only what is missing before a later entry is skipped"
+        saves: list[Save] = []
+        _, _, following = self._ahead[self.gap]
+        while self.head + 1 < following.seq:
+            self._extend_by_hole()
+            saves.append(Save(self._block(self.head), self.head.to_bytes(8), _HOLE))
+        self._head_hash = following.previous
+        self._learn(self.head, following.previous)
+        return saves
+
+    def fill(self, raw: bytes, digest: bytes, entry: Entry) -> Save:
+        """The entry of a hole turned up; judged LATE and verified."""
+        self.holes.discard(entry.seq)
+        self._learn(entry.seq, digest)
+        if entry.seq - 1 in self.holes:
+            self._learn(entry.seq - 1, entry.previous)
+        place = entry.seq - (self.head - len(self._tail) + 1)
+        if place >= 0:
+            self._tail[place] = raw
+            self._tail_bytes += len(raw)
+        return Save(self._block(entry.seq), entry.seq.to_bytes(8), raw)
+
+    def _extend_by_hole(self) -> None:
+        self._extend(b"", bytes(len(FIRST_PREVIOUS)))
+        self.holes.add(self.head)
+
+    def _learn(self, seq: int, digest: bytes) -> None:
+        self._shorts[seq * HASH_SHORT_BYTES : (seq + 1) * HASH_SHORT_BYTES] = digest[:HASH_SHORT_BYTES]
+
     def _extend(self, raw: bytes, digest: bytes) -> None:
         self.head += 1
         self._head_hash = digest
@@ -111,13 +169,15 @@ class Chain:
     def fork_seq(self, entry: Entry) -> int:
         """The seq at which a forking entry shows two histories: its own, or that before it."""
         before = entry.seq - 1
-        same = before <= self.head and entry.previous[:HASH_SHORT_BYTES] == self.short(before)
+        same = before <= self.head and (
+            not self.knows(before) or entry.previous[:HASH_SHORT_BYTES] == self.short(before)
+        )
         return entry.seq if same or before == 0 else before
 
     def freeze(self, conflict: int, evidence: bytes) -> Save:
         """Count only up to the entry before `conflict` from now on. evidence: the forking frame."""
         self._ahead.clear()
-        ours = next(iter(self.frames(conflict, conflict)), b"")
+        ours = next(iter(self.frames(conflict, conflict + 1)), b"")  # of a hole the next entry names the hash
         self.frozen, self.evidence = conflict - 1, tuple(frame for frame in (ours, evidence) if frame)
         return Save(f"{self._space}/fork", b"", codec.encode((self.frozen, self.evidence)))
 
@@ -129,19 +189,25 @@ class Chain:
         tail_first = self.head - len(self._tail) + 1
         on_disk = min(last, tail_first - 1)
         for seq, raw in self._saved(first, on_disk):
-            if first <= seq <= on_disk:
+            if raw != _HOLE and first <= seq <= on_disk:
                 yield raw
         for seq in range(max(first, tail_first), last + 1):
-            yield self._tail[seq - tail_first]
+            if raw := self._tail[seq - tail_first]:
+                yield raw
 
     def load(self) -> Iterator[Entry]:
         """Read the chain back from disk, entry by entry, links checked. Stops at the first damaged row:
         the rest is pulled again from others; `lost` tells how far the chain had been."""
         for seq, raw in self._saved(1, None):
+            if raw == _HOLE and not self.lost and seq == self.head + 1:
+                self._extend_by_hole()
+                continue
             entry = None if self.lost else self._reread(seq, raw)
             if entry is None:
                 self.lost = max(seq, self.lost)
             else:
+                if self.head in self.holes:
+                    self._learn(self.head, entry.previous)
                 self._extend(raw, blake(raw))
                 yield entry
 
@@ -150,8 +216,8 @@ class Chain:
             entry = codec.decode(frames.parse(raw).body, Entry)
         except PeerError:
             return None
-        follows = entry.seq == seq == self.head + 1 and entry.previous == self._head_hash
-        return entry if follows else None
+        follows = self.head in self.holes or entry.previous == self._head_hash
+        return entry if follows and entry.seq == seq == self.head + 1 else None
 
     def forget(self) -> list[Save]:
         """Delete all of it on disk."""

@@ -25,6 +25,8 @@ from ioa_p2p.gossip.commands import (
     LinkPeer,
     OpenChannel,
     PutBlob,
+    PutManifest,
+    PutPiece,
     Say,
     SetDecisions,
     Wake,
@@ -65,10 +67,15 @@ class GossipMachine:
 
     def start(self, now: Now) -> list[Effect]:
         """Go on with every channel that was open."""
-        effects: list[Effect] = []
+        effects = self._blobs.clean(now)
         for team, members in self._rows(_OPEN):
             effects += self._open(now, team, codec.decode(members, tuple[bytes, ...]))
         return effects
+
+    def gaps(self, team: bytes) -> list[tuple[bytes, int, int]]:
+        """(author, first, last): lines of an open channel that count as met though nobody had them."""
+        channel = self._channels.get(team)
+        return channel.gaps if channel else []
 
     # -- messages
 
@@ -94,7 +101,7 @@ class GossipMachine:
         if isinstance(message, BlobWant):
             return self._blobs.want(peer, message)
         if isinstance(message, BlobPiece):
-            return self._blobs.piece(now, message)
+            return self._blobs.piece(now, peer, message)
         return self._blobs.none(now, peer, message)
 
     def _entries(self, now: Now, peer: bytes, raw: bytes) -> list[Effect]:
@@ -126,9 +133,11 @@ class GossipMachine:
     # -- timers
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
-        """name: "blobs", or "<what>/<team hex>"; a timer of a channel that was closed is ignored."""
+        """name: "blobs", "blob-parts", or "<what>/<team hex>"; a timer of a channel that was closed is ignored."""
         if name == "blobs":
             return self._blobs.handle_timer(now)
+        if name == "blob-parts":
+            return self._blobs.clean(now)
         what, _, team = name.partition("/")
         channel = self._channels.get(bytes.fromhex(team))
         return channel.handle_timer(now, what) if channel else []
@@ -142,8 +151,11 @@ class GossipMachine:
                 return self._of(team).say(now, kind, body)
             case LinkPeer(node, up):
                 return self._link(now, node, up)
-            case OpenChannel(team, members):
-                return self._join(now, team, members)
+            case OpenChannel(team, members, doubted):
+                joined = self._join(now, team, members)
+                if doubted:
+                    self._channels[team].doubt()
+                return joined
             case CloseChannel(team):
                 return self._close(team)
             case ForgetTeam(team, members, blobs):
@@ -156,6 +168,10 @@ class GossipMachine:
                 return self._blobs.get(now, self._of(team).team, name)
             case PutBlob(data):
                 return self._blobs.put(data)
+            case PutManifest(manifest):
+                return self._blobs.put_manifest(now, manifest)
+            case PutPiece(name, piece, data):
+                return self._blobs.put_piece(now, name, piece, data)
             case DropBlob(name):
                 return self._blobs.drop(name)
             case Wake():

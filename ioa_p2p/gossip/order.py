@@ -45,6 +45,11 @@ class Order:
         queue = self._waiting.get(author)
         return len(queue) if queue else 0
 
+    @property
+    def given_up(self) -> dict[bytes, int]:
+        """author -> the seq up to which others' entries were shown without waiting any longer."""
+        return dict(self._given_up)
+
     def is_late(self, entry: Entry) -> bool:
         return entry.seq <= self._given_up.get(entry.node, 0)
 

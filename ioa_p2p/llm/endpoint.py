@@ -4,7 +4,7 @@
                  ^ poorer <── refused      │ busy, down: again, while there is time
                                            └ late, too much, closed: ModelError; the connection is given up
 
-The `openai` library is loaded with the first request. Everything is bounded: seconds, tries, bytes, tool calls.
+The `openai` library is loaded by `warm`, or with the first request. All is bounded: seconds, tries, bytes, tool calls.
 """
 
 import asyncio
@@ -58,6 +58,10 @@ class Endpoint:
     @property
     def name(self) -> str:
         return f"{self._model or 'the model'} at {self._place.url}"
+
+    async def warm(self) -> None:
+        """Load the library: some seconds on a small board. Raises ModelError('missing-library')."""
+        await self._open()
 
     async def answer(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         """Text as it comes, then one Reply. Raises ModelError."""

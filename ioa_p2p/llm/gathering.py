@@ -19,7 +19,7 @@ class Gathering:
         self._refusals: list[str] = []
         self._calls: dict[int, list[str]] = {}  # place -> id, name, arguments
         self._finish = ""
-        self._usage: Usage | None = None
+        self._told = (0, 0)
         self._size = 0
 
     def take(self, chunk: Any) -> str:
@@ -31,8 +31,9 @@ class Gathering:
 
     @property
     def usage(self) -> Usage:
-        """As told, else estimated from what was sent and came."""
-        return self._usage or Usage(1, request_tokens(self._request), (self._size + 2) // 3)
+        """As told, else estimated from what was sent and came: nothing is free."""
+        prompt, completion = self._told
+        return Usage(1, prompt or request_tokens(self._request), completion or (self._size + 2) // 3)
 
     def reply(self) -> Reply:
         """The whole. Raises ModelError('unreachable'): it ends without saying why."""
@@ -47,7 +48,7 @@ class Gathering:
 
     def _take(self, chunk: Any) -> str:
         if chunk.usage is not None:
-            self._usage = Usage(1, _count(chunk.usage.prompt_tokens), _count(chunk.usage.completion_tokens))
+            self._told = (_count(chunk.usage.prompt_tokens), _count(chunk.usage.completion_tokens))
         if not chunk.choices:
             return ""
         choice = chunk.choices[0]

@@ -118,6 +118,10 @@ class Model(Protocol):
         """For people: which model, where."""
         ...
 
+    async def warm(self) -> None:
+        """Load what the first request would wait for. Raises ModelError('missing-library')."""
+        ...
+
     def answer(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         """Text as it comes, then one Reply. Closing the iterator ends the request. Raises ModelError."""
         ...

@@ -71,6 +71,9 @@ class ScriptedLLM:
         assert not self._unexpected, f"{self._unexpected} requests beyond the script"
         assert not self._turns, f"{len(self._turns)} turns that nobody asked for"
 
+    async def warm(self) -> None:
+        """There is nothing to load."""
+
     async def answer(self, request: Request) -> AsyncGenerator[str | Reply, None]:
         turn = self._next(request)
         usage = Usage(1, request_tokens(request, self._count), self._count(turn.text))

@@ -197,6 +197,10 @@ class _Reader:
         """A goal has failed only after what could be tried was tried."""
         if running := self._running():
             raise _bad(f"{self._labels.of_task(running[0].id)} still runs; wait for it, or conclude as partial")
+        if done := [task for task in self._view.tasks if task.state == "succeeded"]:
+            raise _bad(
+                f"{self._labels.of_task(done[0].id)} has succeeded; conclude as partial or done, with its result"
+            )
         if not self._view.tasks and self._could_try():
             raise _bad("nothing was tried yet")
 

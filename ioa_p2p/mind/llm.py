@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ioa_p2p.errors import PeerError
+from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.llm.port import Message, Model, ModelError, Reply, Request, Usage, reply_of, request_tokens, tokens_of
 from ioa_p2p.mind.answer import Read, Wait, read
-from ioa_p2p.mind.fence import Fence, quoted
 from ioa_p2p.mind.history import within
 from ioa_p2p.mind.planner import Planner, introduction
 from ioa_p2p.mind.prompt import complaint, messages
@@ -135,7 +135,9 @@ class ModelPlanner:
         """It would cost more than the team has left."""
         left = view.left
         tokens = spent.tokens + request_tokens(request, self._count) + request.tokens_max
-        return (left.tokens is not None and tokens > left.tokens) or (left.calls is not None and spent.calls >= left.calls)
+        return (left.tokens is not None and tokens > left.tokens) or (
+            left.calls is not None and spent.calls >= left.calls
+        )
 
     def _line_request(self, turn: Turn) -> Request:
         rules = (

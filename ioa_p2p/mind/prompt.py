@@ -7,8 +7,8 @@
 Goal, descriptions, summaries and lines are strangers' words: fenced, quoted, cut.
 """
 
+from ioa_p2p.llm.fence import Fence, quoted
 from ioa_p2p.llm.port import Message
-from ioa_p2p.mind.fence import Fence, quoted
 from ioa_p2p.mind.history import Count, within
 from ioa_p2p.mind.labels import Labels
 from ioa_p2p.steps import MemberView, TaskView, View
@@ -62,19 +62,30 @@ def _rules(view: View, labels: Labels, fence: Fence, nests: bool) -> str:
 
 
 def _team(view: View, labels: Labels, fence: Fence, count: Count) -> str:
-    members = [_member(label, one, one.node == view.me[0]) for label, one in labels.members.items()]
+    members = [_member(label, one) for label, one in labels.members.items()]
     if sum(map(count, members)) > ROSTER_TOKENS:
-        members = [_member(label, one, one.node == view.me[0], brief=True) for label, one in labels.members.items()]
+        share = ROSTER_TOKENS // len(members)
+        members = [_brief(label, one, share, count) for label, one in labels.members.items()]
     return fence.around([f"goal: {quoted(view.goal, 2_000)}", "members:", *members])
 
 
-def _member(label: str, member: MemberView, own: bool, *, brief: bool = False) -> str:
-    about = f" {quoted(member.description)}" if member.description and not brief else ""
-    skills = "; ".join(_skill(skill, brief) for skill in member.skills) or "no skills"
-    return f"{label} {member.agent}{' (your own device)' if own else ''}{about}: {skills}"
+def _member(label: str, member: MemberView) -> str:
+    about = f" {quoted(member.description)}" if member.description else ""
+    return f"{label} {member.agent}{about}: {'; '.join(map(_skill, member.skills)) or 'no skills'}"
 
 
-def _skill(skill: SkillBrief, brief: bool) -> str:
+def _brief(label: str, member: MemberView, tokens: int, count: Count) -> str:
+    """Names and types alone, as many as there is room for."""
+    told = f"{label} {member.agent}:"
+    for place, skill in enumerate(member.skills):
+        longer = f"{told} {_skill(skill, brief=True)};"
+        if count(longer) > tokens:
+            return f"{told} and {len(member.skills) - place} more"
+        told = longer
+    return told
+
+
+def _skill(skill: SkillBrief, brief: bool = False) -> str:
     """name(inputs) -> outputs "what it does" [once]"""
     about = f" {quoted(skill.description)}" if skill.description and not brief else ""
     once = " [never repeat it]" if skill.effect == "once" else ""

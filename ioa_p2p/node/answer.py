@@ -21,7 +21,7 @@ SET_MAX = 5  # agents that together cover a query with several needs
 # 99 and 91 % of unrelated texts are below, but also 38 and 16 % of right answers: so they are marked, not dropped.
 DENSE_SURE, DENSE_MIN = 0.25, 0.15
 DENSE_FULL = 0.6  # cosine that 95 % of right answers do not exceed: who is nearer gains no more over others by it
-FIRST = 5  # so many are shown, even if some of them may not fit
+FIRST = 10  # so many are shown where some fit, even if others of them may not
 NEAREST = 3  # so many where none fits
 
 Needs = list[tuple[str, list[Hit]]]

@@ -6,9 +6,11 @@ null and a missing argument are the same: the default.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ioa_p2p.errors import UsageError
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.spending import Allowance
 
 Args = Mapping[str, Any]
 
@@ -47,6 +49,22 @@ def seconds(args: Args, name: str, default: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= high:
         raise _bad(name, f"a number of seconds above 0, at most {high:g}")
     return float(value)
+
+
+def budget(args: Args, name: str) -> Allowance:
+    """Of a goal: {"tokens", "money", "calls", "agents"}, each may be missing. Money in millionths."""
+    told = args.get(name)
+    if told is None:
+        told = {}
+    if not isinstance(told, dict):
+        raise _bad(name, "an object of amounts")
+    amounts = {kind: _amount(cast(Args, told), name, kind) for kind in ("tokens", "money", "calls")}
+    agents = whole(cast(Args, told), "agents", limits.AGENTS_BELOW_MAX, 0, limits.AGENTS_BELOW_MAX)
+    return Allowance(**amounts, agents=agents)
+
+
+def _amount(told: Args, name: str, kind: str) -> int | None:
+    return whole({name: told.get(kind)}, name, 0, 0, limits.AMOUNT_MAX) if told.get(kind) is not None else None
 
 
 def _bad(name: str, wanted: str) -> UsageError:

@@ -7,8 +7,8 @@ may_begin ──> one more index key?        charge(rpcs, bytes) <── every a
 from ioa_p2p.wire import limits
 
 KEY_RPCS_FIRST = 10.0  # of one index key, as long as none is counted
-LAST_RPCS = limits.FIND_RECORDS_MAX + limits.FIND_CARDS_MAX + 8  # records and cards, and a node or two that is silent
-LAST_BYTES = limits.FIND_CARDS_MAX * limits.CARD_BYTES_MAX
+LAST_RPCS = limits.FIND_RECORDS_MAX + 2  # records, most with their cards, and a large card or two
+LAST_BYTES = limits.FIND_CARDS_MAX // 3 * limits.CARD_BYTES_MAX  # few cards are as large as a card may be
 DATAGRAMS_BYTES = 2 * limits.DATAGRAM_BYTES_MAX  # a request and its answer, at most
 
 
@@ -31,10 +31,9 @@ class Budget:
             and self.bytes + rpcs * DATAGRAMS_BYTES + LAST_BYTES <= self._bytes_max
         )
 
-    @property
-    def may_ask(self) -> bool:
-        """Whether one more record or card may be asked for."""
-        return self.rpcs < self._rpcs_max and self.bytes < self._bytes_max
+    def may_ask(self, under_way: int) -> bool:
+        """Whether one more record, and its card, may be asked for beside those under way."""
+        return self.rpcs + 2 * (under_way + 1) <= self._rpcs_max and self.bytes < self._bytes_max
 
     def charge_key(self, rpcs: int, size: int) -> None:
         self._keys += 1

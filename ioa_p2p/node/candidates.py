@@ -1,10 +1,10 @@
 """Agents that pointers name, before anything is fetched of them: who is worth a record and a card.
 
-    pointers of many index keys ── add ──> one candidate an agent ── best ──> by sketch, by words, by its name's meaning
+    pointers of many index keys ── add ──> one candidate an agent ── best ──> by sketch and by words
 
-A pointer holds no text but the agent's name. What is known is how near its sketch is to the query's, which of the
-query's words it was found under or is named by (a rare word tells more than a common one), and, where there is a model,
-how near its name is. Weights: docs/search-mesh.md. Holders may leave agents out, but make none up.
+A pointer holds no text but the agent's name. What is known is how near its sketch is to the query's, and which of the
+query's words it was found under or is named by: a rare word tells more than a common one. Weights:
+docs/search-mesh.md. Holders may leave agents out, but make none up.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,24 +18,22 @@ from ioa_p2p.wire.words import words
 
 Agent = tuple[bytes, str]
 
-WORDS_WEIGHT = 0.01  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
-NAME_WEIGHT = 0.5  # of the name's cosine against the sketch's
-UNSKETCHED = 0.2  # cosine of an agent found under words alone: as near as most that a cell gives
-NAME_WORDS_WEIGHT = 0.75  # what a word of the name counts more, where no model reads the name; tuned likewise
+WORDS_WEIGHT = 0.015  # of a word's idf against a cosine of 1; tuned on half of the queries, as the next two
+UNSKETCHED = 0.1  # cosine of an agent found under words alone
+NAME_WORDS_WEIGHT = 0.75  # what a word of the name counts more, where there are no sketches
 FILTER_WEIGHT = 10.0  # an agent under a filter's key comes before all others
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
     """endpoint: packed, of its node's DHT. keys: index keys it was found under. near: cosine of query and sketch, None
-    without a sketch; named: of its name and the query, or 0."""
+    without a sketch."""
 
     node: bytes
     agent: str
     seq: int
     endpoint: bytes
     near: float | None = None
-    named: float = 0.0
     keys: set[str] = field(default_factory=set[str])
 
     @property
@@ -89,7 +87,7 @@ class Candidates:
         if not self._numbers:
             telling += NAME_WORDS_WEIGHT * _idf(self._asked.intersection(words(candidate.name)))
         near = candidate.near if candidate.near is not None else UNSKETCHED
-        return near + NAME_WEIGHT * candidate.named + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
+        return near + WORDS_WEIGHT * telling + FILTER_WEIGHT * filters
 
     def _words_of(self, candidate: Candidate) -> set[str]:
         """The query's words that it is found under or named by."""

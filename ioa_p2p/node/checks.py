@@ -31,9 +31,28 @@ def run(node: Node) -> list[dict[str, Any]]:
                "open the UDP and TCP port in the firewall, or have a neighbour that relays; see docs/nat.md"),
         _check("disk", free > DISK_FREE_BYTES_MIN, f"{free // 1024**2} MiB free", "free some space"),
         _check("storage", node.health is None, refusal, "see the disk and the data folder's permissions"),
+        _memory(node),
         _check("alarms", not alarm, alarm or "none", hint),
         *(_check(f"agent {name}", False, str(fault), fault.hint) for name, fault in node.agents.failures.items()),
     ]  # fmt: skip
+
+
+def degraded(node: Node) -> str:
+    """In what this node falls short of its word, and what is done about it; empty if in nothing."""
+    voteless = sum(not team.asleep and not team.election.may_vote for team in node.teams.teams.values())
+    told = [str(node.health)] if node.health else []
+    told += [loss.text for loss in node.memory.losses]
+    if voteless:
+        told.append(f"it has no vote in {voteless} open teams: it forgot what it had promised there")
+    if node.storage.damaged:
+        told.append("the disk changed rows of the database: they are left out, and sorted out at the next start")
+    return "; ".join(told)
+
+
+def _memory(node: Node) -> dict[str, Any]:
+    told = degraded(node) if node.health is None else ""
+    hint = next((loss.hint for loss in node.memory.losses), "nothing: what is missing is asked of the others")
+    return _check("memory", not told, told or "all of it is there", hint)
 
 
 def _seeds(access: Access, mesh: str, contacts: int) -> dict[str, Any]:

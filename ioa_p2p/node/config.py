@@ -61,6 +61,7 @@ class Config:
 
     allow: keys of the nodes that may give this node tasks; itself always, nobody else by default.
     may_coordinate, rank: as the node's members say in a roster (wire/roster.py, Member).
+    planner: "rules" or "llm"; model: which one, empty = OPENAI_MODEL, or the only one there.
     origins: key -> "flag", "environment IOA_P2P_...", "file ..." or "default".
     """
 
@@ -83,6 +84,8 @@ class Config:
     relay_s_max: int = limits.RELAY_CIRCUIT_S_MAX
     may_coordinate: bool = True
     rank: int = 100
+    planner: str = "rules"
+    model: str = ""
     seed_list_file: str = ""
     seed_list_keys: tuple[bytes, ...] = ()
     tasks_max: int = limits.QUEUE_MAX
@@ -373,6 +376,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "rank", "rank", _whole(0, 255), "how well it would lead (power, links, model); the higher is elected sooner"
     ),
+    Setting("planner", "planner", _words("rules", "llm"), "who plans: rules, or a model at OPENAI_BASE_URL"),
+    Setting("model", "model", Kind("text", str, _path), "which model; empty = OPENAI_MODEL, or the only one there"),
     Setting("dht.host", "dht_host", _ADDRESS, "address the DHT binds; 127.0.0.1 = this machine only"),
     Setting("dht.port", "dht_port", _PORT, "UDP port of the DHT; 0 = any free one"),
     Setting("link.host", "link_host", _ADDRESS, "address links bind; 127.0.0.1 = this machine only"),

@@ -1,7 +1,7 @@
 """Finding agents: from words, types and meaning to cards, asking as few as will do.
 
     local directory, own agents ──────────────────────────────────> hits at once ── asked whether they live ──┐
-    query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the last ten ──> hits
+    query ──> cells, words ──> pointers ──> candidates ──> records of the best ──> cards of the best ──> hits
 
 Everything found is untrusted text; who it is from is proven, and that its node answers: by its record given by itself,
 or by a link that stands. Whoever's node answers neither way is not offered. A dead node costs one short wait, however
@@ -57,7 +57,7 @@ class Local(Protocol):
 class Means:
     """What every search works with. load: of a node, 0 to 1, as it last told; None if it never did.
 
-    nearness: of texts to what an aspect is of, by a model. silence: nodes that did not answer of late.
+    silence: nodes that did not answer of late.
     patience_s: for a node's first word once others have answered, by the wall's clock.
     """
 
@@ -65,7 +65,6 @@ class Means:
     reach: Reach
     local: Local
     trust: Trust
-    nearness: Callable[[Aspect, Sequence[str]], Awaitable[Sequence[float]]]
     load: Callable[[NodeId], float | None] = lambda node: None
     silence: Silence = field(default_factory=Silence)
     patience_s: float = limits.SILENT_WAIT_S
@@ -163,7 +162,6 @@ class Search:
 
     async def _ask_mesh(self, keys: Iterable[str]) -> None:
         await self._gather(keys)
-        await self._read_names()
         await self._look_at(limits.FIND_CARDS_MAX)
 
     async def _gather(self, keys: Iterable[str]) -> None:
@@ -199,14 +197,6 @@ class Search:
             return limits.POINTERS_READ_MAX
         return limits.FIND_CELL_POINTERS if key.startswith("cell:") else limits.FIND_WORD_POINTERS
 
-    async def _read_names(self) -> None:
-        """The meaning of the most promising names: all that a pointer says in words."""
-        if self.aspect is not None:
-            best = self._candidates.best()[: limits.FIND_NAMES_MAX]
-            near = await self._means.nearness(self.aspect, [candidate.name for candidate in best])
-            for candidate, named in zip(best, near, strict=True):
-                candidate.named = named
-
     # -- the mesh: records and cards of the best
 
     async def _look_at(self, count: int) -> None:
@@ -214,9 +204,9 @@ class Search:
         queue = self._short_list(count // 2)
         left = count
 
-        async def one_more(_: int) -> bool:
+        async def one_more(at_work: int) -> bool:
             nonlocal left
-            if left <= 0 or not (self._thorough or self.budget.may_ask):
+            if left <= 0 or not (self._thorough or self.budget.may_ask(at_work)):
                 return False
             if not queue:
                 return False

@@ -21,7 +21,8 @@ from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.roster import Caps, Member
+from ioa_p2p.wire.spending import Allowance
 from ioa_p2p.wire.words import words
 
 ROUNDS_MAX = 6  # searches before a goal; each may name types that only its finds revealed
@@ -55,7 +56,7 @@ class Goals:
         story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
         return story
 
-    async def pursue(self, story: Story, goal_s: float) -> None:
+    async def pursue(self, story: Story, goal_s: float, budget: Allowance) -> None:
         """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
         told = _Told(story)
         try:
@@ -71,7 +72,8 @@ class Goals:
             return
         if story.result is not None:  # cancelled meanwhile
             return
-        policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders())
+        caps = Caps(budget=budget)
+        policy = Policy(goal_s=int(max(GOAL_S_MIN, goal_s)), leaders=self._leaders(), caps=caps)
         try:
             self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
         except IoaError as fault:

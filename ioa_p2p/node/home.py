@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,10 +104,19 @@ class Home:
         except OSError as fault:
             raise _no_folder(fault) from None
         with os.fdopen(handle, "w") as file:
-            file.write(seed.hex() + "\n")
+            file.write(f"{seed.hex()} {_check_of(seed)}\n")
             file.flush()
             os.fsync(file.fileno())
         return seed
+
+    def forget(self) -> None:
+        """Set aside what the node of the former key remembered: another must not take its votes for its own."""
+        from ioa_p2p.storage.database import set_aside  # only here: cost start-up time
+        from ioa_p2p.storage.seal import seal_of
+
+        if self.database.exists():
+            set_aside(self.database, time.time())
+        seal_of(self.database).unlink(missing_ok=True)
 
     def read_key(self) -> bytes:
         """The key's 32 B seed. Raises UsageError('not-initialised' | 'key-missing' | 'key-open' | 'key-damaged')."""
@@ -123,11 +133,13 @@ class Home:
         return self._seed_of(text)
 
     def _seed_of(self, text: bytes) -> bytes:
+        """A key that was typed in may come without its check."""
+        letters, _, check = text.decode(errors="replace").partition(" ")
         try:
-            seed = bytes.fromhex(text.decode()) if len(text) == _KEY_LETTERS else b""
+            seed = bytes.fromhex(letters) if len(letters) == _KEY_LETTERS else b""
         except ValueError:
             seed = b""
-        if not seed:
+        if not seed or check not in ("", _check_of(seed)):
             raise UsageError("key-damaged", f"{self.key} is not a key", "restore it from a backup")
         return seed
 
@@ -189,6 +201,11 @@ def find_home(name: str | None, folder: str | None, environment: Mapping[str, st
         platformdirs.user_config_path(APPLICATION) / name,
         platformdirs.user_data_path(APPLICATION) / name,
     )
+
+
+def _check_of(seed: bytes) -> str:
+    """A digit that was changed by the disk makes another key, which is another node: 8 letters show it."""
+    return hashlib.blake2b(seed, digest_size=4).hexdigest()
 
 
 def _no_folder(fault: OSError) -> StorageError:

@@ -30,7 +30,7 @@ class Neighbourhood:
     """
 
     def __init__(self, links: Links, contacts: Callable[[], Sequence[Contact]], silence: Silence | None = None) -> None:
-        self.silence = silence or Silence()
+        self.silence = Silence() if silence is None else silence  # an empty one is false
         self.up: dict[bytes, LinkUp] = {}
         self._vain = Silence()
         self._links = links
@@ -64,6 +64,17 @@ class Neighbourhood:
         """A team is over: its links may go unless something else wants them."""
         for node in [node for node, wants in self._wants.items() if why in wants]:
             self.drop(node, why)
+
+    def choose(self) -> None:
+        """Want links to a few contacts, now: the DHT may just have found the first."""
+        contacts = {contact.key: contact for contact in self._contacts()}
+        chosen = [node for node, wants in self._wants.items() if "neighbour" in wants]
+        for node in chosen:
+            if node not in contacts and node not in self._links.peers:
+                self.drop(node, "neighbour")
+        room = NEIGHBOURS - len(chosen)
+        for contact in [one for node, one in contacts.items() if node not in chosen][: max(0, room)]:
+            self.want(contact.key, (link_address(contact.host, contact.port),), "neighbour")
 
     def redial(self) -> None:
         """We woke up or moved: who is wanted and not linked is dialled now, not after a back-off of up to a minute."""
@@ -121,18 +132,8 @@ class Neighbourhood:
     async def _keep(self) -> None:
         """Keep links to a few contacts; who is neither linked nor known to the DHT any more is let go."""
         while True:
-            self._choose()
+            self.choose()
             await asyncio.sleep(LOOK_S)
-
-    def _choose(self) -> None:
-        contacts = {contact.key: contact for contact in self._contacts()}
-        chosen = [node for node, wants in self._wants.items() if "neighbour" in wants]
-        for node in chosen:
-            if node not in contacts and node not in self._links.peers:
-                self.drop(node, "neighbour")
-        room = NEIGHBOURS - len(chosen)
-        for contact in [one for node, one in contacts.items() if node not in chosen][: max(0, room)]:
-            self.want(contact.key, (link_address(contact.host, contact.port),), "neighbour")
 
 
 def link_address(host: str, port: int) -> str:

@@ -9,11 +9,11 @@ links ┘                      └── teams machine ── Teamwork ── Jo
 """
 
 import asyncio
-import ipaddress
 import logging
+import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -27,17 +27,18 @@ from ioa_p2p.effects import Rows, Save
 from ioa_p2p.errors import NetError, PeerError, StorageError, UsageError
 from ioa_p2p.gossip import events as gossip_events
 from ioa_p2p.gossip.machine import GossipMachine
+from ioa_p2p.llm.port import Model
 from ioa_p2p.mind.meaning import Meaning, load
-from ioa_p2p.mind.rules import Rules
 from ioa_p2p.net.ports import Datagrams, LinkDown, Links, LinkUp, RelayDown, RelayTerms, RelayUp
 from ioa_p2p.net.udp import UdpDatagrams
-from ioa_p2p.node import clock, relays
+from ioa_p2p.node import clock, life, planning, relays, telling
 from ioa_p2p.node.access import Access
 from ioa_p2p.node.alarms import Alarms
 from ioa_p2p.node.answer import Answer, answer_of, is_match
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.config import Config, reloaded
 from ioa_p2p.node.describing import Describing
+from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Means, Search
@@ -46,7 +47,9 @@ from ioa_p2p.node.handing_over import hand_over
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
+from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
+from ioa_p2p.node.memory import Memory, count_start, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
@@ -60,22 +63,22 @@ from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.storage.base import Storage
-from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team import tasks, timing
-from ioa_p2p.team.events import CancelTeam
+from ioa_p2p.team.events import CancelTeam, MemoryLost
 from ioa_p2p.team.machine import Teams
-from ioa_p2p.team.worker import Queue
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.version import SOFTWARE
 from ioa_p2p.wire import ids, limits
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.link import VERSION, Hello
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance
 
 PORT_TRIES = 8  # a free UDP port whose TCP twin is taken is given back, and another tried
 JOIN_WAIT_S = 10.0  # a goal or a search that comes before the node has joined waits so long
 RANK_S = 1.0  # for ranking what was found, with a model; kept back from a search's time
 OVERTIME_S = 30.0  # a team ends by its deadline; one that cannot (the disk filled up) is not waited for much longer
 LAST_PORT = ("node", b"port")  # the row that keeps it
-LAST_BOOT = ("node", b"boot")
 PROFILES = {"lan": tasks.LAN, "wan": tasks.WAN, "battery": tasks.WAN}
 
 log = logging.getLogger(__name__)
@@ -84,7 +87,7 @@ log = logging.getLogger(__name__)
 class Node:
     """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
 
-    meaning: loads the index model, or gives None; called on a thread of its own.
+    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans, if not as told.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Node:
         datagrams: Datagrams | None = None,
         links: Links | None = None,
         meaning: Callable[[], Meaning | None] = load,
+        model: Model | None = None,
     ) -> None:
         self.config = config
         self.started = time.time()
@@ -103,7 +107,8 @@ class Node:
         self.alarms = Alarms()
         self.stories = Stories()
         self.stopping = asyncio.Event()
-        self.sense = Sense(meaning if config.meaning else _no_model)
+        self.model = model or planning.model_of(config, os.environ)
+        self.sense = Sense(meaning if config.meaning else lambda: None)  # None: by the owner's wish
         self._parts = (storage, datagrams, links)
         self._stack = AsyncExitStack()
         self._pursuits: set[asyncio.Task[None]] = set()
@@ -130,26 +135,26 @@ class Node:
         self._stack.enter_context(config.home.lock())
         self.key = NodeKey(config.home.read_key())
         self.network = ids.network_id(config.mesh)
-        self.storage = self._parts[0] or SqliteStorage(config.home.database)
+        given = self._parts[0]
+        self.memory = Memory(given) if given else open_memory(config.home.database, self.key.node)
+        self.storage = self.memory.storage
         self._stack.callback(self.storage.close)
+        for loss in self.memory.losses:
+            self.alarms.ours(loss.text, loss.hint)
+        self.life = life.begin(self.storage)
+        self._stack.callback(lambda: life.end(self.storage, self.life))
         self.committer = Committer(self.storage, self._on_health)
         self._stack.push_async_callback(self.committer.aclose)
-        self.boot = self._count_start()
+        self.boot = count_start(self.storage, int(self.started * 1_000))
         await self._start_agents()
+        await self._stack.enter_async_context(planning.opened(self.model))
         try:
             await self._open_net()
             self._start_machines()
         except PeerError as fault:  # nobody else has spoken yet: it is a row of ours
-            hint = "restore a backup, or move the file away: the node then forgets its teams and votes"
+            hint = "move the file away: the node then asks its peers for its teams, and votes in none of them"
             raise StorageError("damaged", f"{config.home.database}: {fault}", hint) from None
         self._join()
-
-    def _count_start(self) -> int:
-        """This start's id: unix ms, but larger than the last one's even if the clock went back."""
-        boot = max(int(self.started * 1_000), int.from_bytes(self.storage.get(*LAST_BOOT) or b"") + 1)
-        with suppress(StorageError):  # a full disk keeps nobody from starting
-            self.storage.commit([Save(*LAST_BOOT, boot.to_bytes(8))])
-        return boot
 
     async def _start_agents(self) -> None:
         tables = {name: {"adapter": one.adapter, **one.options} for name, one in self.config.agents.items()}
@@ -204,7 +209,7 @@ class Node:
         self.dht = DhtMachine(self.key, self.network, self.rows, random.Random(), self.boot)
         self.gossip = GossipMachine(self.key, self.network, self.rows, random.Random())
         profile = self.config.profile
-        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max)
+        self.queue = Queue(self.config.tasks_max, self.config.tasks_per_requester_max, self.key.node)
         self.teams = Teams(
             self.key,
             self.network,
@@ -214,6 +219,7 @@ class Node:
             PROFILES[profile],
             timing.PROFILES[profile],
             self.queue,
+            self.life,
         )
         driver = partial(Driver, committer=self.committer, clock=clock.now)
         self.dht_driver = driver(self.dht, send=self.switch.send_dht, emit=self._on_dht)
@@ -249,11 +255,14 @@ class Node:
         self.experience = Experience(
             self.key.node, past, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
         )
+        self.letters = Letters(
+            self.key.node, self.rows, self.teams.teams, lambda saves: self.committer.submit(saves, lambda: None)
+        )
         self.describing = Describing(lambda: self.links.peers, self.keeping.undescribed, self.directory.card)
         self.keeping.on_written = self.describing.look
         self.local = LocalDirectory(self.publishing.records, self.keeping.find, self.directory.kept_card)
         self.offers = Offers(self.key.node, self.agents, self.config)
-        planner = Rules()
+        planner = planning.planner_of(self.model)
         self.teamwork = Teamwork(
             self.key.node, self.teams, self.teams_driver, self.gossip_driver, self.neighbourhood, planner, self.blobs,
             self.stories, self.agents.cards, self.config.home.reports,
@@ -329,8 +338,7 @@ class Node:
         """A search that is not begun. thorough: it leads to an assignment."""
         aspect = await self.sense.aspect(query.text, limits.FIND_CELLS_MAX)
         means = Means(
-            self.directory, self.neighbourhood, self.local, self.trust, self.sense.nearness, self.experience.load,
-            self.silence,
+            self.directory, self.neighbourhood, self.local, self.trust, self.experience.load, self.silence
         )  # fmt: skip
         return Search(means, query, aspect, on_hit, thorough=thorough)
 
@@ -345,16 +353,16 @@ class Node:
         """Whether a hit of this search has to do with what it looks for."""
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
-    def ask(self, goal: str, goal_s: float) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. Raises UsageError('busy'),
-        StorageError while the disk refuses: a launch that is not written down does not begin."""
+    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None) -> Story:
+        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. Raises
+        UsageError('busy'), StorageError while the disk refuses: what is not written down does not begin."""
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
         story = self.goals.begin(goal)
         asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
-        pursuit = asyncio.create_task(self._pursue(story, goal_s))
+        pursuit = asyncio.create_task(self._pursue(story, goal_s, budget or Caps().budget))
         self._pursuits.add(pursuit)
         pursuit.add_done_callback(self._pursuits.discard)
         return story
@@ -365,9 +373,9 @@ class Node:
             async with asyncio.timeout(JOIN_WAIT_S):
                 await self.ready.wait()
 
-    def give_up(self, story: Story, outcome: str) -> None:
+    def give_up(self, story: Story, outcome: str, answer: str = "") -> None:
         """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
-        story.end({"team": story.team.hex(), "outcome": outcome, "answer": "", "files": [], "credits": []})
+        story.end({"team": story.team.hex(), "outcome": outcome, "answer": answer, "files": [], "credits": []})
         with suppress(UsageError):
             self.teams_driver.command(CancelTeam(story.team))
 
@@ -375,9 +383,15 @@ class Node:
         if story.result is None:
             self.give_up(story, "expired")
 
-    async def _pursue(self, story: Story, goal_s: float) -> None:
+    def _end_unsaved(self, fault: StorageError) -> None:
+        """A launch that cannot be written down ends now, not by its deadline: nobody was asked yet."""
+        for story in self.stories.all():
+            if not story.is_founded:
+                self.give_up(story, "failed", f"The goal was not begun: {fault} ({fault.hint}).")
+
+    async def _pursue(self, story: Story, goal_s: float, budget: Allowance) -> None:
         await self.joined()
-        await self.goals.pursue(story, goal_s)
+        await self.goals.pursue(story, goal_s, budget)
 
     def _on_model(self) -> None:
         """There is a model now."""
@@ -418,6 +432,8 @@ class Node:
         if self.directory.on_event(event):
             return
         match event:
+            case dht_events.Filled():
+                self.neighbourhood.choose()
             case dht_events.Ready(peers, reachable, _):
                 self.ready.set()
                 self.relays.choose()
@@ -448,36 +464,35 @@ class Node:
                 self.gossip_driver.faults[code] += 1
             case gossip_events.Forked(_, author, seq):
                 told = f"{ids.node_short(author)} signed two histories of its talk; it counts up to line {seq}"
-                self.alarms.of(author, told)
+                way_out = "form the team anew; if another node runs with this key, stop one of them"
+                self.alarms.ours(told, way_out) if author == self.key.node else self.alarms.of(author, told)
+            case gossip_events.Gap(team):
+                self.stories.of(team).tell(telling.gap(event))
+            case gossip_events.Said(team, late=True):
+                self.stories.of(team).tell(telling.filled(event))
             case gossip_events.Behind(_, node, True):
                 log.info("%s does not keep up with the talk; it will be repaired", ids.node_short(node))
             case _:
                 pass
 
     def _on_teams(self, event: Any) -> None:
+        if isinstance(event, MemoryLost):
+            told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
+            self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
         self.experience.on_event(event)
+        self.letters.on_event(event)
         self.teamwork.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:
         if (self.health is None) != (fault is None):
-            log.error("the disk refuses: %s; nothing is sent until it works", fault) if fault else log.info(
-                "disk works"
-            )
+            told = f"the disk refuses: {fault}; nothing is sent until it works" if fault else "disk works"
+            log.log(logging.ERROR if fault else logging.INFO, told)
         self.health = fault
+        if fault is not None:
+            self._end_unsaved(fault)
 
     def _on_clone(self, node: bytes, text: str) -> None:
         if node == self.key.node:
             self.alarms.ours(text, "a key lives on one device: stop the other node, or make it a new key")
         else:
             self.alarms.of(node, text)
-
-
-def dialable(host: str, addresses: Sequence[str]) -> str:
-    """Where others find a node bound to `host`: if that is every address (0.0.0.0), the first its links have."""
-    if not ipaddress.ip_address(host).is_unspecified:
-        return host
-    return next((address.split("/")[2] for address in addresses if address.startswith(("/ip4/", "/ip6/"))), host)
-
-
-def _no_model() -> None:
-    """By the owner's wish."""

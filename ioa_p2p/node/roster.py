@@ -26,7 +26,7 @@ class Offers:
 
     def offer(self, addresses: Sequence[str], load: Mapping[str, int]) -> Offer:
         """load: agent -> jobs that run or wait; told as 0..255 of what all agents could hold."""
-        room = sum(self._concurrency[name] + limits.AGENT_QUEUE_MAX for name in self._cards)
+        room = sum(self._concurrency[name] + limits.QUEUE_PER_REQUESTER_MAX for name in self._cards)
         share = min(255, 255 * sum(load.values()) // room) if room else 0
         members = tuple(self._member(card, addresses) for card in self._cards.values())
         return Offer(members, share, BUSY_S if share == 255 else 0)

@@ -8,7 +8,7 @@ Loading takes seconds and encoding milliseconds: neither may hold up the event l
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,10 +75,6 @@ class Sense:
                 return await self._aspect(text, cells)
         return None
 
-    async def nearness(self, aspect: Aspect, texts: Sequence[str]) -> list[float]:
-        """Cosine of each text with the one of the aspect; zeros without a model."""
-        return await self.call(nearness, self.model, aspect, texts) if self.model else [0.0] * len(texts)
-
     async def call(self, work: Callable[..., T], *args: Any) -> T:
         """`work(*args)` on the model's thread."""
         if self._resting is not None:
@@ -116,8 +112,3 @@ def aspect_of(model: Meaning, text: str, cells: int) -> Aspect:
 def aspect_at(model: Meaning, vector: "Vectors", cells: int) -> Aspect:
     """Of a text with this vector."""
     return Aspect(model.model, model.cells(vector, cells), model.sketch(vector), model.numbers(vector), vector)
-
-
-def nearness(model: Meaning, aspect: Aspect, texts: Sequence[str]) -> list[float]:
-    """What `Sense.nearness` does, at once."""
-    return [float(sum(a * b for a, b in zip(vector, aspect.vector, strict=True))) for vector in model.encode(texts)]

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ioa_p2p.node.task_events import TaskEvents
+
 EVENTS_MAX = 4_000  # kept a team; the oldest go first, a late watcher then misses the beginning
 STORIES_MAX = 200  # kept a node; concluded teams go first, oldest first
 
@@ -26,12 +28,15 @@ class Story:
         self.started = time.time()
         self.events: deque[dict[str, Any]] = deque(maxlen=EVENTS_MAX)
         self.result: dict[str, Any] | None = None
+        self._tasks: dict[str, TaskEvents] = {}
         self._watchers: set[Emit] = set()
         self._ended = asyncio.Event()
         self._founded = asyncio.Event()
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Add one event. Task progress replaces the same task's progress before it."""
+        """Add one event. Task progress replaces the same task's progress before it. Events of tasks are numbered."""
+        if event["kind"] in ("task", "orphan"):
+            event = self.task(event["task"]).tell(event)
         if self._is_progress(event) and self.events and self._same_task(self.events[-1], event):
             self.events.pop()
         self.events.append(event)
@@ -39,6 +44,15 @@ class Story:
             self._founded.set()
         for emit in list(self._watchers):
             emit(event)
+
+    @property
+    def is_founded(self) -> bool:
+        """Its team stands, or it is over."""
+        return self._founded.is_set()
+
+    def task(self, task: str) -> TaskEvents:
+        """The events of one task, by its hex id."""
+        return self._tasks.setdefault(task, TaskEvents())
 
     def end(self, result: dict[str, Any]) -> None:
         """The team is over: all that follow it get `result`. The first end stands."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ioa_p2p.adapters.base import Attachment
 from ioa_p2p.errors import IoaError
 from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
@@ -20,6 +19,7 @@ from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.runtime import Driver
+from ioa_p2p.node.safekeeping import Safekeeping
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import LineView, Turn, View
 from ioa_p2p.team import events
@@ -28,6 +28,7 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.records import Card
 
 PLAN_S = 60.0  # a planner that takes longer has failed; the coordinator asks again or concludes
+KEEP_S = 86_400.0  # a keeper's channel stays a day longer, for those who were away
 LEAVE_S = 120.0  # a concluded team's channel and links stay so long, for those who still fetch files
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ class Teamwork:
         self._stories = stories
         self._cards = cards
         self._reports = reports_folder
+        self._safekeeping = Safekeeping(node, blobs)
         self._tasks: set[asyncio.Task[None]] = set()
         self._on: dict[type[Any], Callable[[Any], None]] = {
             events.Connect: self._connect,
@@ -70,17 +72,18 @@ class Teamwork:
             events.PhaseChanged: lambda event: self._story(event.team).tell(telling.phase(event)),
             events.LineSaid: self._line_said,
             events.TurnMine: lambda event: self._spawn(self._my_turn(event)),
-            events.TaskChanged: lambda event: self._story(event.team).tell(telling.task(event)),
+            events.TaskChanged: self._task_changed,
             events.PlanWanted: lambda event: self._spawn(self._plan(event.view)),
             events.PlanRefused: lambda event: log.warning("a plan step was refused: %s", event.reason),
             events.StartTask: lambda event: self.jobs.start(event),
             events.CancelTask: lambda event: self.jobs.cancel(event),
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
+            events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
             events.RosterChanged: self._roster_changed,
             events.AdmissionFailed: lambda event: self._story(event.team).tell(telling.not_admitted(event)),
             events.Halted: self._halted,
-            events.Forgotten: lambda event: channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs)),
+            events.Forgotten: self._forgotten,
         }
 
     def on_event(self, event: Any) -> None:
@@ -92,6 +95,7 @@ class Teamwork:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._safekeeping.aclose()
         await self.jobs.aclose()
 
     # -- forming and leading
@@ -104,7 +108,8 @@ class Teamwork:
         story.end(telling.failed_launch(event, time.time() - story.started))
 
     def _formed(self, event: events.TeamFormed) -> None:
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        doubted = not self._machine.teams[event.team].election.may_vote
+        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
@@ -120,6 +125,10 @@ class Teamwork:
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
         self._story(event.team).tell({"kind": "halted", "reason": event.reason})
+
+    def _memory_lost(self, event: events.MemoryLost) -> None:
+        voters = self._machine.teams[event.team].state.roster.voters
+        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]
@@ -167,7 +176,18 @@ class Teamwork:
         about = card.description if card else ""
         return Turn(event.team, event.agent, about, skills, state.roster.goal, event.prompt, lines)
 
+    # -- tasks
+
+    def _task_changed(self, event: events.TaskChanged) -> None:
+        self._story(event.team).tell(telling.task(event))
+        if (team := self._machine.teams.get(event.team)) is not None:
+            self._safekeeping.look(team, event.spec.id)
+
     # -- the end
+
+    def _forgotten(self, event: events.Forgotten) -> None:
+        self._safekeeping.forget(event.team)
+        self._channel.command(gossip.ForgetTeam(event.team, event.voters, event.blobs))
 
     def _concluded(self, event: events.Concluded) -> None:
         if event.conclusion.outcome != "done":
@@ -195,17 +215,26 @@ class Teamwork:
         row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
         if row is None or row.outcome is None:
             return []
-        found: list[Attachment] = []
+        folder = self._reports / event.team.hex()[:16]
+        files: list[dict[str, Any]] = []
+        taken = set[str]()
         for blob in row.outcome.blobs:
             try:
-                found.append(Attachment(blob.name, blob.media_type, await self._blobs.get(event.team, blob.hash)))
+                path = await asyncio.to_thread(reports.place, folder, blob.name, taken)
+                await self._blobs.get_file(event.team, blob.hash, path)
+                files.append(reports.row(path))
             except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        outputs = codec.read_any(row.outcome.outputs) if row.outcome.outputs else None
-        return await asyncio.to_thread(reports.write, self._reports / event.team.hex()[:16], found, outputs)
+        if outputs := codec.read_any(row.outcome.outputs) if row.outcome.outputs else None:
+            files.append(await asyncio.to_thread(reports.write_outputs, folder, outputs))
+        return files
 
     def _leave(self, team: bytes) -> None:
-        self._channel.command(gossip.CloseChannel(team))
+        member = self._machine.teams.get(team)
+        if member is not None and self._safekeeping.is_keeper(member):
+            asyncio.get_running_loop().call_later(KEEP_S, self._channel.command, gossip.CloseChannel(team))
+        else:
+            self._channel.command(gossip.CloseChannel(team))
         if all(other.state.conclusion is not None for other in self._machine.teams.values()):
             self._neighbourhood.drop_all("team")
 

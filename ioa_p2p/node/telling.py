@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from ioa_p2p.gossip.events import Gap, Said
 from ioa_p2p.team import events
 from ioa_p2p.wire.ids import node_text
 from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import Conclude, TaskSpec
 
 OUTCOMES = {"done": "concluded", "partial": "concluded", "cap": "concluded", "failed": "failed"} | {
@@ -57,6 +59,21 @@ def said(event: events.LineSaid) -> dict[str, Any]:
     return {"kind": "said", "who": event.agent, "node": node_text(event.node), "text": event.text}
 
 
+def gap(event: Gap) -> dict[str, Any]:
+    """Lines of the talk that nobody could be found to have."""
+    return {"kind": "gap", **gap_row((event.author, event.first, event.last))}
+
+
+def gap_row(gap: tuple[bytes, int, int]) -> dict[str, Any]:
+    author, first, last = gap
+    return {"node": node_text(author), "first": first, "last": last}
+
+
+def filled(event: Said) -> dict[str, Any]:
+    """One of them turned up."""
+    return {"kind": "filled", "node": node_text(event.author), "seq": event.seq}
+
+
 def task(event: events.TaskChanged) -> dict[str, Any]:
     return {
         "kind": "task",
@@ -64,6 +81,7 @@ def task(event: events.TaskChanged) -> dict[str, Any]:
         "state": event.state,
         "fraction": None if event.percent < 0 else event.percent / 100,
         "note": event.note,
+        "partial": "" if event.state == "succeeded" else event.text,
     }
 
 
@@ -119,8 +137,14 @@ def result(team: bytes, conclusion: Conclude, files: list[dict[str, Any]], secon
             for credit in conclusion.credits
         ],
         "evidence": [{"task": each.task.hex(), "text": each.text} for each in conclusion.evidence],
+        "cost": amounts(conclusion.spent),
         "seconds": round(seconds, 1),
     }
+
+
+def amounts(one: Spent | Allowance) -> dict[str, Any]:
+    """tokens, money in millionths, calls; null where nothing limits."""
+    return {"tokens": one.tokens, "money": one.money, "calls": one.calls}
 
 
 def failed_launch(event: events.LaunchFailed, seconds: float) -> dict[str, Any]:

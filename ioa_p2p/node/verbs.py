@@ -11,27 +11,26 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, verbs_find, verbs_team
-from ioa_p2p.node.arguments import flag, seconds, text
+from ioa_p2p.node import checks, telling, verbs_find, verbs_task, verbs_team
+from ioa_p2p.node.arguments import budget, flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
+from ioa_p2p.node.verbs_task import GOAL_S_MAX, find_story, find_task, task_rows
 from ioa_p2p.team.events import CancelTeam
 from ioa_p2p.team.team import Team
 from ioa_p2p.version import __version__
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.step import TaskSpec
 
 TIMEOUT_S = 600.0
-GOAL_S_MAX = 86_400.0  # a longer goal is a service, not a team
 
 
 def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
         "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, **verbs_team.HANDLERS, "ask": _ask,
-        "resume": _resume, "teams": _teams, "team": _team, "tasks": _tasks, "task": _task, "cancel": _cancel,
+        "resume": _resume, "teams": _teams, "team": _team, **verbs_task.HANDLERS, "cancel": _cancel,
         "doctor": _doctor, "stop": _stop, "seeds": _seeds,
     }  # fmt: skip
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
@@ -71,7 +70,8 @@ async def _status(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
         "agents_failed": {name: str(fault) for name, fault in node.agents.failures.items()},
         "teams_open": sum(story.result is None for story in node.stories.all()),
         "tasks_open": sum(not row.state.final for state in states for row in state.tasks.values()),
-        "degraded": str(node.health) if node.health else "",
+        "degraded": checks.degraded(node),
+        "letters": len(node.letters.all()),
         "alarms": node.alarms.texts,
         "clock_offset_s": node.dht.clock_offset_s,
         "notes": node.access.notes,
@@ -128,12 +128,12 @@ async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     goal_s = seconds(args, "timeout_s", TIMEOUT_S, GOAL_S_MAX)
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
         raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
-    story = node.ask(goal, goal_s)
+    story = node.ask(goal, goal_s, budget(args, "budget"))
     return await (story.founded(emit) if detach else story.follow(emit))
 
 
 async def _resume(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    return await _story(node, text(args, "team")).follow(emit)
+    return await find_story(node, text(args, "team")).follow(emit)
 
 
 async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
@@ -141,40 +141,25 @@ async def _teams(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]
 
 
 async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    story = _story(node, text(args, "team"))
+    story = find_story(node, text(args, "team"))
     team = node.teams.teams.get(story.team)
     members = [telling.member(one) for one in team.state.roster.members] if team else []
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
-    tasks = _task_rows(story.team, team, story)
-    return {**_summary(node, story), "members": members, "tasks": tasks, "chat": chat, "result": story.result}
-
-
-async def _tasks(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    team, only_open = text(args, "team"), flag(args, "open")
-    stories = [_story(node, team)] if team else node.stories.all()
-    rows = [row for story in reversed(stories) for row in _task_rows(story.team, _live(node, story), story)]
-    return {"tasks": [row for row in rows if not (only_open and row["final"])]}
-
-
-async def _task(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
-    team, task = _one_task(node, text(args, "task"))
-    row = team.state.tasks[task]
-    told = next(one for one in _task_rows(team.team, team, node.stories.of(team.team)) if one["task"] == task.hex())
-    outcome = row.outcome
-    files = [{"name": blob.name, "bytes": blob.size} for blob in outcome.blobs] if outcome else []
-    return {**told, "goal": row.spec.goal, "summary": outcome.summary if outcome else "", "files": files,
-            "reason": row.reason or (outcome.reason if outcome else "")}  # fmt: skip
+    tasks = task_rows(story.team, team, story)
+    gaps = [telling.gap_row(gap) for gap in node.gossip.gaps(story.team)]
+    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result}
+    return {**_summary(node, story), **told}
 
 
 async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     if wanted := text(args, "task"):
-        team, task = _one_task(node, wanted)
+        team, task = find_task(node, wanted)
         node.teams_driver.command(CancelTeam(team.team, (task,)))
         return {"cancelled": task.hex()}
     team = text(args, "team")
     if args.get("team") == "":  # a script's empty variable is no wish to end the newest
         raise UsageError("no-team", "an empty name names no team", "name a team or a task")
-    story = _story(node, team)
+    story = find_story(node, team)
     if story.team in node.teams.teams:
         node.teams_driver.command(CancelTeam(story.team))
     else:
@@ -204,46 +189,8 @@ def _summary(node: Node, story: Story) -> dict[str, Any]:
         "tasks_open": sum(not row.state.final for row in state.tasks.values()) if state else 0,
         "outcome": story.result["outcome"] if story.result else "",
         "started": round(story.started, 1),
+        "budget": telling.amounts(state.roster.caps.budget) if state else {},
+        "cost": telling.amounts(state.budget.spent) if state else {},
+        "cost_untold": telling.amounts(state.budget.lost) if state else {},
+        "cost_beyond": telling.amounts(state.budget.over) if state else {},
     }
-
-
-def _task_rows(team_id: bytes, team: Team | None, story: Story) -> list[dict[str, Any]]:
-    """Decided tasks, newest first, with what was last reported of each."""
-    if team is None:
-        return []
-    last = {event["task"]: event for event in story.events if event["kind"] == "task"}
-    return [
-        _task_row(team_id, row.spec, str(row.state), row.state.final, last)
-        for row in reversed(team.state.tasks.values())
-    ]
-
-
-def _task_row(
-    team_id: bytes, spec: TaskSpec, decided: str, final: bool, last: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    told = last.get(spec.id.hex(), {})
-    state = decided if final else told.get("state", decided)
-    return {**telling.spec(spec), "team": team_id.hex(), "state": state, "final": final,
-            "fraction": told.get("fraction"), "note": told.get("note", "")}  # fmt: skip
-
-
-def _story(node: Node, prefix: str) -> Story:
-    """The team with this id or beginning of one; the newest without. Raises UsageError('no-team' | 'ambiguous')."""
-    found = [story for story in node.stories.all() if story.team.hex().startswith(prefix.lower())]
-    if not found:
-        message = f"no team {prefix[:40]!r} here" if prefix else "no team yet"
-        raise UsageError("no-team", message, "see `ioa-p2p team list`")
-    if prefix and len(found) > 1:
-        raise UsageError("ambiguous", f"{len(found)} teams begin with {prefix[:40]!r}", "write more of the id")
-    return found[-1]
-
-
-def _one_task(node: Node, prefix: str) -> tuple[Team, bytes]:
-    """Raises UsageError('no-task' | 'ambiguous')."""
-    everything = [(team, task) for team in node.teams.teams.values() for task in team.state.tasks]
-    found = [(team, task) for team, task in everything if prefix and task.hex().startswith(prefix.lower())]
-    if not found:
-        raise UsageError("no-task", f"no task {prefix[:40]!r} here", "see `ioa-p2p task list`")
-    if len(found) > 1:
-        raise UsageError("ambiguous", f"{len(found)} tasks begin with {prefix[:40]!r}", "write more of the id")
-    return found[0]

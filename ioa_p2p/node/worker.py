@@ -1,4 +1,4 @@
-"""Runs the tasks of this node's own agents: a bounded queue each, every end reported once.
+"""Runs the tasks of this node's own agents: a bounded queue each, the owner's own first, every end reported once.
 
     start(task, agent, team) ── queue ── slot ──> Began ── Told, Told, ... ──> Ended(Result | Failed)
               └─ queue full ──> Busy                 cancel ─> the process group is gone ─┘
@@ -9,11 +9,14 @@ Knows nothing of teams: the runtime turns what is reported into commands of the 
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ioa_p2p.adapters.base import Adapter, Delta, Failed, Progress, Result, Task
+from ioa_p2p.errors import IoaError
+from ioa_p2p.node.turns import Turns
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.spending import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class Busy:
 
 WorkerEvent = Began | Told | Ended | Busy
 Report = Callable[[WorkerEvent], None]
+Take = Callable[[Job, Result], Awaitable[None]]
 
 TOLD_S = 0.25  # an agent may babble; the team hears four times a second at most
 BUSY_RETRY_S = 5.0
@@ -70,14 +74,19 @@ _DEATHS_MAX = 1_024  # tasks whose deaths are remembered; the oldest is forgotte
 class Worker:
     """`agents`: agent name -> adapter, read at each start, so it may change. concurrency: runs at a time, default 1.
 
-    `report` is called on the loop, in order, and must not block.
+    `report` is called on the loop, in order, and must not block. `take` is awaited with each result before the run
+    ends, while its files are there; what it raises fails the job.
     """
 
     def __init__(
-        self, agents: Mapping[str, Adapter], report: Report, concurrency: Mapping[str, int] | None = None
+        self,
+        agents: Mapping[str, Adapter],
+        report: Report,
+        concurrency: Mapping[str, int] | None = None,
+        take: Take | None = None,
     ) -> None:
-        self._agents, self._report, self._concurrency = agents, report, concurrency or {}
-        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._agents, self._report, self._concurrency, self._take = agents, report, concurrency or {}, take
+        self._turns: dict[str, Turns] = {}
         self._jobs: dict[Job, asyncio.Task[Result | Failed]] = {}
         self._deaths: OrderedDict[bytes, int] = OrderedDict()
 
@@ -89,8 +98,9 @@ class Worker:
             count[job.agent] = count.get(job.agent, 0) + 1
         return count
 
-    def start(self, task: Task, agent: str, team: bytes) -> None:
-        """Queue a task. The same attempt twice is one job; a higher attempt ends the lower ones."""
+    def start(self, task: Task, agent: str, team: bytes, *, own: bool = False) -> None:
+        """Queue a task. The same attempt twice is one job; a higher attempt ends the lower ones. own: it is for a
+        goal of this node, and waits for no stranger's."""
         job = Job(team, task.id, task.attempt, agent)
         rivals = [each for each in self._jobs if (each.team, each.task) == (team, task.id)]
         if any(each.attempt >= task.attempt for each in rivals):
@@ -102,7 +112,7 @@ class Worker:
         else:
             for rival in rivals:
                 _cancel(self._jobs[rival])
-            running = self._jobs[job] = asyncio.create_task(self._queue(job, task))
+            running = self._jobs[job] = asyncio.create_task(self._queue(job, task, own))
             running.add_done_callback(lambda running: self._end(job, running))
 
     def cancel(self, task_id: bytes) -> None:
@@ -126,13 +136,13 @@ class Worker:
         outcome = Failed("cancelled", "cancelled before its end") if running.cancelled() else running.result()
         self._report(Ended(job, outcome, self._count_death(job, outcome)))
 
-    async def _queue(self, job: Job, task: Task) -> Result | Failed:
-        """Wait for a slot; the wait counts against the deadline."""
+    async def _queue(self, job: Job, task: Task, own: bool) -> Result | Failed:
+        """Wait for a turn; the wait counts against the deadline."""
         deadline = asyncio.get_running_loop().time() + task.deadline_s
-        slots = self._slots.setdefault(job.agent, asyncio.Semaphore(self._width(job.agent)))
+        turns = self._turns.setdefault(job.agent, Turns(self._width(job.agent)))
         try:
             async with asyncio.timeout_at(deadline):
-                await slots.acquire()
+                await turns.take(own=own)
         except TimeoutError:
             return Failed("deadline", f"waited {task.deadline_s:g} s for its turn")
         try:
@@ -140,17 +150,21 @@ class Worker:
             left_s = deadline - asyncio.get_running_loop().time()
             return await self._run(job, replace(task, deadline_s=left_s))
         finally:
-            slots.release()
+            turns.give()
 
     async def _run(self, job: Job, task: Task) -> Result | Failed:
         teller = _Teller(job, self._report)
         try:
             async with contextlib.aclosing(self._agents[job.agent].run(task)) as events:
                 async for event in events:
+                    if isinstance(event, Result) and self._take is not None:
+                        await self._take(job, event)
                     if isinstance(event, Result | Failed):
                         return event
                     teller.hear(event)
             return Failed("no-result", "the adapter ended without a result")
+        except IoaError as fault:
+            return Failed(fault.code, str(fault), retry=False)
         except Exception as fault:  # a stranger's adapter may raise anything; the node goes on
             return Failed("adapter-error", f"{type(fault).__name__}: {fault}"[:2_000])
         finally:
@@ -183,7 +197,8 @@ class _Teller:
 
     def hear(self, event: Progress | Delta) -> None:
         if isinstance(event, Progress):
-            self._progress = event
+            before = self._progress.spent if self._progress else NOTHING
+            self._progress = event if event.spent != NOTHING else replace(event, spent=before)
         else:
             self._text.append(event.text)
         if self._timer is None:

@@ -12,7 +12,12 @@ from ioa_p2p.effects import Save
 
 
 class Storage(Protocol):
-    """One contract suite (tests/contracts/) holds for all implementations."""
+    """One contract suite (tests/contracts/) holds for all implementations.
+
+    damaged: spaces of rows that the disk changed while it was open; they read as if they were not there.
+    """
+
+    damaged: set[str]
 
     def commit(self, saves: Sequence[Save]) -> None:
         """Apply all saves in order, atomically and durably. Raises StorageError('disk-full' |

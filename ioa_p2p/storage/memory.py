@@ -12,6 +12,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._rows: dict[str, dict[bytes, bytes]] = {}
         self._open = True
+        self.damaged: set[str] = set()
 
     def commit(self, saves: Sequence[Save]) -> None:
         self._check_open()

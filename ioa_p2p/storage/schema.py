@@ -58,6 +58,16 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
+def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
+    """Before anything is written: a newer program that comes back finds its file as it was."""
+    (application,), (version,) = (
+        connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version")
+    )
+    if application == _APPLICATION_ID and version > SCHEMA_VERSION:
+        what = f"{path} has version {version}, this program reads {SCHEMA_VERSION}"
+        raise StorageError("newer-file", what, "update this program, or give the newer one its own folder")
+
+
 def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -69,6 +79,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection = connect(path)
     try:
         connection.row_factory = sqlite3.Row
+        _refuse_newer(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA journal_size_limit = {limits.CATALOGUE_WAL_BYTES_MAX}")
         ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master")

@@ -135,6 +135,14 @@ def plus(one: Spent, other: Spent) -> Spent:
     return Spent(*(min(limits.AMOUNT_MAX, getattr(one, kind) + getattr(other, kind)) for kind in KINDS))
 
 
+def rest(part: Allowance, spent: Spent) -> Allowance:
+    """What of a part is left after so much."""
+    tokens, money, calls = (
+        None if (given := getattr(part, kind)) is None else max(0, given - getattr(spent, kind)) for kind in KINDS
+    )
+    return Allowance(tokens, money, calls, part.agents)
+
+
 def exceeds(spent: Spent, part: Allowance) -> str:
     """The first kind of which more was spent than given, or an empty text."""
     over = _minus(spent, _within(spent, part))

@@ -17,7 +17,8 @@ def events_of(change: Change, state: TeamState, me: bytes) -> list[Any]:
         case PhaseMoved():
             return [PhaseChanged(team, state.index, change.before, change.after)]
         case TaskMoved(row):
-            return [TaskChanged(team, row.spec, row.state.value, True, note=row.reason)]
+            text = row.outcome.summary if row.outcome is not None else ""
+            return [TaskChanged(team, row.spec, row.state.value, True, note=row.reason, text=text)]
         case LineHeard(line):
             return [LineSaid(team, line.turn, line.node, line.agent, line.text)]
         case TurnGiven(turn, discuss) if discuss.node == me:

@@ -147,7 +147,9 @@ class Coordinator:
         return view_of(self._state, self._me, now, self._leases.here, reported, self._problem)
 
     def _is_busy(self, now: Now) -> bool:
-        """A talk step is open, or due."""
+        """A talk step is open, or due; or the end is only waiting for what it cost to be counted."""
+        if self._stop is not None or self._ending is not None:
+            return True
         return any(key.startswith(b"talk") for key in self._open.values()) or self._talk_due(now) is not None
 
     def _tasks_due(self, now: Now) -> list[tuple[bytes, Step]]:
@@ -189,7 +191,7 @@ class Coordinator:
             return None
         if self._stop is None and self._ending is not None:
             return log_step(self._ending, self._state, self._me, now, self._rng)
-        return forced_conclusion(self._state, outcome, reason)
+        return forced_conclusion(self._state, outcome, reason, self._leases.texts)
 
     def _resume(self, now: Now) -> Step | None:
         waiting = self._state.waiting

@@ -209,6 +209,11 @@ class Decisions:
         self.term, self.vote = term, vote
         self._save_state()
 
+    def forswear(self) -> None:
+        """Never vote again in this incarnation."""
+        self.may_vote = False
+        self._save_state()
+
     def set_commit(self, index: int) -> None:
         assert self.commit <= index <= self.last_index, "the commit only grows, over what is held"
         self.commit = index
@@ -276,7 +281,7 @@ class Decisions:
         state = _own(votes[_STATE], HardState)
         if state.incarnation != self._incarnation:
             raise UsageError("other-incarnation", f"the disk holds incarnation {state.incarnation} of this team")
-        self.term, self.vote, self.may_vote = state.term, state.vote, state.may_vote
+        self.term, self.vote, self.may_vote = state.term, state.vote, state.may_vote and self.may_vote
         self._load_base(dict(saved(self._base_space)))
         for key, frame in saved(self._log_space):
             held = _own_held(frame)

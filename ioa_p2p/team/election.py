@@ -30,7 +30,7 @@ from ioa_p2p.team.follow import Follow
 from ioa_p2p.team.intake import Intake, Mandate, check_append, check_log, has_a_say
 from ioa_p2p.team.lead import Lead
 from ioa_p2p.team.replication import Replication
-from ioa_p2p.team.seat import Role
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import JUMP_S
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import (
@@ -45,8 +45,6 @@ from ioa_p2p.wire.decision import (
     VoteReply,
     VoteRequest,
 )
-
-__all__ = ["Election", "Role"]
 
 
 class Election(Follow, Lead):
@@ -126,7 +124,7 @@ class Election(Follow, Lead):
         """Of this incarnation, by one that has a say; the word of a higher one is told once. Raises PeerError."""
         check_log(self._electorate, self._me.node, peer, message)
         told = peer == self._coordinator or (self._replication is not None and peer in self._replication)
-        if not told and not has_a_say(self._electorate, peer, message, self.last_index):
+        if not told and not has_a_say(self._electorate, peer, message):
             self._tell_removed(now, peer, message)
             return False
         if message.incarnation > max(self.incarnation, self._told_incarnation):

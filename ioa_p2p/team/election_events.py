@@ -98,5 +98,12 @@ class Stale:
     incarnation: int
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryLost:
+    """It is proven that our disk forgot `what`: we never vote again in this incarnation."""
+
+    what: str
+
+
 Command = Propose | LinkPeer | StepDown | StandAside | Compact
-Event = Committed | Restored | Elected | Deposed | Stale
+Event = Committed | Restored | Elected | Deposed | Stale | MemoryLost

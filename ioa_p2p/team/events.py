@@ -133,13 +133,15 @@ class RemoveMember:
 
 @dataclass(frozen=True, slots=True)
 class TaskProgress:
-    """fraction: 0..1, or None when unknown."""
+    """fraction: 0..1, or None when unknown. spent: by this run so far. text: what it put out since the last one."""
 
     team: bytes
     task: bytes
     attempt: int
     fraction: float | None = None
     note: str = ""
+    spent: Spent = NOTHING
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class TaskDone:
     outputs: bytes = b""
     blobs: tuple[Blob, ...] = ()
     summary: str = ""
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ class TaskFailed:
     attempt: int
     reason: str
     retry: bool = True
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +280,7 @@ class TurnMine:
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
     """A task's state as this member knows it. decided: from the log; else a worker's report (or the passed
-    deadline, where there is no majority). percent: 0..100 or -1."""
+    deadline, where there is no majority). percent: 0..100 or -1. text: the end of what it put out so far."""
 
     team: bytes
     spec: TaskSpec
@@ -284,6 +288,7 @@ class TaskChanged:
     decided: bool
     percent: int = -1
     note: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,13 +310,14 @@ class InputValue:
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Run it. inputs: resolved; `spec.key` is the idempotency key. seconds_left: until its deadline, however
-    our wall clock stands to the team's."""
+    """Run it. inputs: resolved; `spec.key` is the idempotency key, `spec.budget` what is left of it.
+    seconds_left: until its deadline, however our wall clock stands to the team's. own: for a goal of this very node."""
 
     team: bytes
     spec: TaskSpec
     inputs: tuple[InputValue, ...]
     seconds_left: float
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +355,14 @@ class Orphan:
     attempt: int
     state: str
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLost:
+    """This node forgot what it had promised in a team, or may have: it never votes in it again. what: for people."""
+
+    team: bytes
+    what: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ term to us yet: its votes may name a roster entry that we lack.
 
 from ioa_p2p.effects import Now
 from ioa_p2p.team.election_events import Elected
+from ioa_p2p.team.evidence import notice_loss
 from ioa_p2p.team.intake import Intake, Mandate
-from ioa_p2p.team.seat import Role, Seat
+from ioa_p2p.team.role import Role
+from ioa_p2p.team.seat import Seat
 from ioa_p2p.team.snapshots import Arriving, Opened, open_snapshot
 from ioa_p2p.wire.decision import Ack, Append, SnapshotAck, SnapshotPart
 
@@ -22,6 +24,8 @@ class Follow(Seat):
     _opened: Opened | None = None
 
     def _on_append(self, now: Now, peer: bytes, message: Append, intake: Intake) -> None:
+        if loss := notice_loss(self._log, self._me.node, self._mandate, intake):
+            self._emit(loss)
         if intake.mandate is not None:
             self._become_follower(now, message.term, peer)
             self._accept_mandate(intake.mandate)

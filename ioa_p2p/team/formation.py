@@ -8,6 +8,7 @@ Idempotent under loss and repetition: what has no answer is asked again, and the
 "launch", key team) before anything is sent, so a launcher that dies in the middle goes on with the same team.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ioa_p2p.crypto.envelope import open_frame
@@ -131,7 +132,7 @@ class Formation:
         members = self._members(chosen)
         roster = Roster(
             launch.team, 0, launch.goal, self._key.node, members, self._journal.created,
-            self._journal.created + launch.policy.goal_s, launch.policy.caps,
+            self._journal.created + launch.policy.goal_s, launch.policy.caps, keepers=keepers(members),
         )  # fmt: skip
         encoded = codec.encode(roster)
         if len(encoded) > limits.ROSTER_BYTES_MAX:
@@ -158,7 +159,8 @@ class Formation:
         spare = [bid for role in launch.roles for bid in chosen[role.name][counts[role.name] :]]
         for bid in (*first, *spare):
             picked.setdefault((bid.member.node, bid.member.agent), self._allowed_to_lead(bid.member))
-        return tuple(picked.values())[: launch.policy.members_max]
+        most = min(launch.policy.members_max, launch.policy.caps.budget.agents + 1)
+        return tuple(picked.values())[:most]
 
     def _allowed_to_lead(self, member: Member) -> Member:
         """A stranger's willingness is not enough."""
@@ -223,3 +225,13 @@ class Formation:
 
     def _save(self) -> Save:
         return Save(SPACE, self._journal.launch.team, codec.encode(self._journal))
+
+
+def keepers(members: Sequence[Member]) -> tuple[bytes, ...]:
+    """The two nodes of highest rank (it tells of power and links); the earlier in the roster between equals. Rank 0
+    never keeps."""
+    ranks: dict[bytes, int] = {}
+    for member in members:
+        ranks.setdefault(member.node, member.rank)
+    able = [node for node, rank in ranks.items() if rank]
+    return tuple(sorted(able, key=lambda node: -ranks[node])[: limits.KEEPERS_MAX])

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Rows
+from ioa_p2p.team.life import Life
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.team.timing import Timing
-from ioa_p2p.team.worker import Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,4 @@ class Ground:
     profile: Profile
     timing: Timing
     queue: Queue
+    life: Life

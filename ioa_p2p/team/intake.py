@@ -14,7 +14,7 @@ from ioa_p2p.team.decisions import Decisions, Held, open_entry
 from ioa_p2p.team.electorate import Electorate
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest, SnapshotPart, VoteRequest
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
 from ioa_p2p.wire.ids import blake
 
 
@@ -48,21 +48,15 @@ def check_log(electorate: Electorate, me: bytes, peer: bytes, message: DecisionM
         raise PeerError("old-incarnation")
 
 
-def has_a_say(electorate: Electorate, peer: bytes, message: DecisionMessage, last_index: int) -> bool:
-    """May `peer` say this, as far as we know who is in the team? last_index: of our log, which may be behind.
+def has_a_say(electorate: Electorate, peer: bytes, message: DecisionMessage) -> bool:
+    """May `peer` say this, as far as we know who is in the team? A coordinator proves itself, so it may be anybody.
 
-    A coordinator proves itself, so it may be anybody; who asks for votes with a longer log may have been let in
-    since (Raft paper, section 6: servers answer whoever asks). False: it was removed, and perhaps does not know.
-    Raises PeerError('not-a-voter') for a stranger.
+    False: it was removed, and perhaps does not know. Raises PeerError('not-a-voter') for a stranger.
     """
-    if peer in electorate.nodes or isinstance(message, SnapshotPart):
-        return True
-    if isinstance(message, Append) and (message.certificate or message.entries):
+    if peer in electorate.nodes or (isinstance(message, Append) and (message.certificate or message.entries)):
         return True
     if peer in electorate.gone:
         return False
-    if isinstance(message, PreVoteRequest | VoteRequest) and message.last_index > last_index:
-        return True
     raise PeerError("not-a-voter")
 
 

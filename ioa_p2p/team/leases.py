@@ -21,12 +21,13 @@ from ioa_p2p.wire.team import Report
 @dataclass(slots=True)
 class Lease:
     """One attempt. until_s: it counts as alive up to then. busy: the worker has no room for it.
-    result: its final report."""
+    result: its final report. text: the end of what it put out so far."""
 
     attempt: int
     until_s: float
     busy: bool = False
     result: Report | None = None
+    text: str = ""
 
 
 class Leases:
@@ -47,6 +48,7 @@ class Leases:
         lease = self._of(now, row)
         lease.busy = report.state == "busy"
         lease.until_s = now.boot + self._profile.lease_s + report.retry_s
+        lease.text = report.summary or lease.text
         if report.state not in ("accepted", "running", "busy"):
             lease.result = report
 
@@ -71,6 +73,11 @@ class Leases:
         if now.boot <= lease.until_s + self._profile.grace_s:
             return None
         return self._final(row, "failed" if may_repeat(row.spec.effect) else "unknown", "worker lost")
+
+    @property
+    def texts(self) -> dict[bytes, str]:
+        """By task: the end of what it put out, as far as this term heard of it."""
+        return {task: lease.text for task, lease in self._leases.items() if lease.text}
 
     # -- small parts
 
@@ -111,9 +118,10 @@ class Leases:
     def _load(self, member: Member) -> int:
         return sum((row.spec.node, row.spec.agent) == (member.node, member.agent) for row in self._state.open_tasks)
 
-    @staticmethod
-    def _final(row: TaskRow, state: FinalState, reason: str) -> Outcome:
-        return Outcome(row.spec.id, row.spec.attempt, state, reason=reason)
+    def _final(self, row: TaskRow, state: FinalState, reason: str) -> Outcome:
+        """Its worker did not tell the end; what it put out before is kept."""
+        lease = self._leases.get(row.spec.id)
+        return Outcome(row.spec.id, row.spec.attempt, state, summary=lease.text if lease else "", reason=reason)
 
 
 def _outcome(report: Report) -> Outcome:

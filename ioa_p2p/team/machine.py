@@ -14,10 +14,10 @@ from contextlib import suppress
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
-from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.team import formation
 from ioa_p2p.team.admission import Admission
-from ioa_p2p.team.decisions import open_entry
+from ioa_p2p.team.decisions import open_entry, spaces
 from ioa_p2p.team.events import (
     AddMember,
     AdmitMember,
@@ -26,6 +26,7 @@ from ioa_p2p.team.events import (
     Forgotten,
     Launch,
     LinkPeer,
+    MemoryLost,
     Offer,
     StandAside,
     StepDown,
@@ -33,11 +34,12 @@ from ioa_p2p.team.events import (
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest
+from ioa_p2p.team.life import Life
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN, Profile
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.timing import LAN as LAN_TIMING
 from ioa_p2p.team.timing import Timing
-from ioa_p2p.team.worker import Queue
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import DecisionMessage
@@ -84,11 +86,12 @@ class Teams:
         profile: Profile = LAN,
         timing: Timing = LAN_TIMING,
         queue: Queue | None = None,
+        life: Life | None = None,
     ) -> None:
         """allowed: the nodes whose calls and invitations we answer, as of now; nobody by default. queue: how much
-        work is taken on."""
+        work is taken on. life: how this one began."""
         self._key = key
-        self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue())
+        self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue(own=key.node), life or Life())
         self._guest = Guest(key, network, rows, allowed)
         self._launches: dict[bytes, Formation] = {}
         self._admissions: dict[bytes, Admission] = {}
@@ -104,9 +107,8 @@ class Teams:
     def start(self, now: Now) -> list[Effect]:
         effects, started = self._guest.start(now), dict[bytes, list[Effect]]()
         for team, value in self._ground.rows(SPACE):
-            row = codec.decode(value, TeamRow)
-            self._teams[team] = self._make(team, row)
-            started[team] = self._teams[team].start(now)
+            self._teams[team], mended = self._remake(team, codec.decode(value, TeamRow))
+            started[team] = [*mended, *self._teams[team].start(now)]
         effects += self._forget_old()
         effects += [effect for team, begun in started.items() if team in self._teams for effect in begun]
         for team, value in self._ground.rows(formation.SPACE):
@@ -271,8 +273,22 @@ class Teams:
 
     # -- teams
 
-    def _make(self, team: bytes, row: TeamRow) -> Team:
-        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
+    def _make(self, team: bytes, row: TeamRow, *, blank: bool = False) -> Team:
+        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s, blank=blank)
+
+    def _remake(self, team: bytes, row: TeamRow) -> tuple[Team, list[Effect]]:
+        """A team as it was saved. One whose log or vote is damaged, or gone, begins again without its memory."""
+        rows = [(space, key) for space in spaces(team) for key, _ in self._ground.rows(space)]
+        what = "its vote is gone"  # it was saved in one group with the team's own row
+        if any((space, key) == (spaces(team)[1], b"state") for space, key in rows):
+            try:
+                return self._make(team, row), []
+            except StorageError as fault:
+                what = str(fault)
+        row = codec.replace(row, lost_disk=True)
+        dropped = [Save(space, key, None) for space, key in rows]
+        told = Emit(MemoryLost(team, what))
+        return self._make(team, row, blank=True), [Save(SPACE, team, codec.encode(row)), *dropped, told]
 
     def _join(self, now: Now, team: Team, row: TeamRow) -> list[Effect]:
         self._teams[team.team] = team

@@ -4,7 +4,7 @@ TeamState ── view_of ──> View ── planner ──> Step ── log_ste
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from ioa_p2p import steps
@@ -116,12 +116,22 @@ def _conclude(step: steps.Conclude, state: TeamState) -> Conclude:
     )
 
 
-def forced_conclusion(state: TeamState, outcome: Forced, reason: str) -> Conclude:
-    """The end that nobody planned: what there is, and why it stops here."""
+def forced_conclusion(state: TeamState, outcome: Forced, reason: str, texts: Mapping[bytes, str]) -> Conclude:
+    """The end that nobody planned: what there is, and why it stops here. texts: what unfinished tasks put out."""
     done = [row for row in state.tasks.values() if row.state is TaskState.SUCCEEDED and row.outcome is not None]
-    evidence = tuple(Evidence(row.spec.id, _cut(row.outcome.summary, 200)) for row in done if row.outcome)
-    answer = f"Stopped before the end: {reason}. {len(done)} of {len(state.tasks)} tasks succeeded."
+    parts = {row.spec.id: text for row in state.tasks.values() if row not in done and (text := _part(row, texts))}
+    evidence = (
+        *(Evidence(task, _cut(f"unfinished: {text}", 200)) for task, text in parts.items()),
+        *(Evidence(row.spec.id, _cut(row.outcome.summary, 200)) for row in done if row.outcome),
+    )
+    left = f" {len(parts)} unfinished left a part." if parts else ""
+    answer = f"Stopped before the end: {reason}. {len(done)} of {len(state.tasks)} tasks succeeded.{left}"
     return Conclude(outcome, answer, (), evidence[-16:], credits_of(state), state.budget.spent)
+
+
+def _part(row: TaskRow, texts: Mapping[bytes, str]) -> str:
+    """The end of what a task that did not succeed put out."""
+    return (row.outcome.summary if row.outcome is not None else "") or texts.get(row.spec.id, "")
 
 
 def credits_of(state: TeamState) -> tuple[Credit, ...]:

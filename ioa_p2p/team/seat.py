@@ -5,7 +5,6 @@ log, electorates ──> role, term, coordinator, commit            effects are 
 
 import random
 from abc import ABC, abstractmethod
-from enum import Enum
 
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Send, SetTimer
@@ -16,16 +15,10 @@ from ioa_p2p.team.electorate import Electorate
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.team.intake import saved_mandate
 from ioa_p2p.team.replication import Replication
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire.decision import Certificate, DecisionMessage
 from ioa_p2p.wire.ids import blake
-
-
-class Role(Enum):
-    FOLLOWER = "follower"
-    PRE_CANDIDATE = "pre-candidate"
-    CANDIDATE = "candidate"
-    COORDINATOR = "coordinator"
 
 
 class Seat(ABC):
@@ -106,6 +99,11 @@ class Seat(ABC):
     def certificate(self) -> Certificate:
         """The votes that elected the coordinator of this term; empty until they are seen."""
         return self._mandate.certificate if self._mandate.term == self.term else ()
+
+    @property
+    def may_vote(self) -> bool:
+        """False at a member that lost its memory of this team."""
+        return self._log.may_vote
 
     @property
     def electorate(self) -> Electorate:

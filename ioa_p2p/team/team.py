@@ -4,7 +4,8 @@
     Report, Said, LostLinks, Wish ──> Coordinator ── due ──> Election.Propose        (only while it leads)
 
 After the conclusion it lingers, so that late members learn the end, then sleeps; a voter that asks for an
-election is one that does not know the end yet, and wakes it.
+election, or says that it has joined, is one that does not know the end yet, and wakes it. It sleeps too when long after
+the deadline nobody leads.
 """
 
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
@@ -15,7 +16,7 @@ from ioa_p2p.team.affairs import Affairs, wish_of
 from ioa_p2p.team.changes import events_of
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.decisions import open_founding, spaces
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     AdmitMember,
     Answer,
@@ -25,6 +26,7 @@ from ioa_p2p.team.events import (
     Elected,
     Halted,
     LinkPeer,
+    MemoryLost,
     Orphan,
     PlanFailed,
     PlanRefused,
@@ -45,6 +47,7 @@ from ioa_p2p.team.events import (
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
@@ -60,7 +63,7 @@ from ioa_p2p.team.state import (
 from ioa_p2p.team.wishes import Wishes
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import DecisionMessage, Entry, PreVoteRequest
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
 from ioa_p2p.wire.roster import Member
 from ioa_p2p.wire.step import Admit, Remove, RosterStep
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
@@ -73,11 +76,20 @@ _LINGER_S = 30.0  # awake after the conclusion
 
 class Team:
     def __init__(
-        self, ground: Ground, founding: bytes, team: bytes, *, lost_disk: bool = False, ahead_s: int = 0
+        self,
+        ground: Ground,
+        founding: bytes,
+        team: bytes,
+        *,
+        lost_disk: bool = False,
+        ahead_s: int = 0,
+        blank: bool = False,
     ) -> None:
         """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
+        blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
         entry = open_founding(founding, ground.network, team, 0)
+        rows = _no_rows if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters and lost_disk:
@@ -91,9 +103,12 @@ class Team:
         rank = max((member.rank for member in self._mine), default=0) / 255
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            rank, ground.timing, ground.rng, founding, ground.rows, lost_disk=lost_disk,
+            rank, ground.timing, ground.rng, founding, rows, lost_disk=lost_disk,
         )  # fmt: skip
-        self._worker = Worker(self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue)
+        self._worker = Worker(
+            self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life,
+            lost_disk=lost_disk,
+        )  # fmt: skip
         self._affairs = Affairs(self._election, ground.network)
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
@@ -102,6 +117,7 @@ class Team:
         self._reported: dict[bytes, tuple[int, str]] = {}
         self._orphans: set[tuple[bytes, int]] = set()
         self._awake_until_s = 0.0
+        self._led_s = 0.0
 
     @property
     def team(self) -> bytes:
@@ -132,6 +148,7 @@ class Team:
     def start(self, now: Now) -> list[Effect]:
         """Also after a restart: the decided past is told again."""
         now = self._ours(now)
+        self._led_s = now.boot
         settled = self._settle(now, self._election.start(now))
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
@@ -152,7 +169,7 @@ class Team:
             return []
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not (known and isinstance(message, PreVoteRequest)):
+        elif self.asleep and not self._wakes(message, known=known):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
@@ -164,7 +181,7 @@ class Team:
         if self.asleep or self.halted:
             return []
         if name == self._timer:
-            return self._beat(now)
+            return [*self._beat(now), *self._ask_for_news()]
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
@@ -212,7 +229,7 @@ class Team:
             case Founding():
                 return [Send(peer, Joined(self.team))]
             case Joined():
-                return []
+                return self._wake(now)
 
     def _on_word(
         self, now: Now, coordinator: Coordinator, peer: bytes, message: Said | Wish | LostLinks
@@ -260,7 +277,8 @@ class Team:
             return []
         self._reported[report.task] = (report.attempt, report.state)
         spec = self.state.tasks[report.task].spec
-        return [Emit(TaskChanged(self.team, spec, report.state, False, report.fraction, report.note))]
+        told = TaskChanged(self.team, spec, report.state, False, report.fraction, report.note, report.summary)
+        return [Emit(told)]
 
     # -- what our side says
 
@@ -271,6 +289,7 @@ class Team:
         (self._down.discard if link.up else self._down.add)(link.node)
         effects = self._settle(now, self._election.handle_command(now, link))
         if link.up:
+            self._unheard.add(link.node)  # it may have lost its disk meanwhile, and the team with it
             effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
         return effects + (self._tell_lost() if before != self._down else [])
 
@@ -333,6 +352,8 @@ class Team:
             case told.Deposed():
                 self._coordinator = None
                 return []
+            case told.MemoryLost():
+                return [Emit(MemoryLost(self.team, event.what))]
             case _:  # a higher incarnation: its founding entry will be brought
                 return []
 
@@ -424,11 +445,19 @@ class Team:
         """All that must arrive is said again."""
         if self.state.conclusion is not None and now.boot >= self._awake_until_s and not self._worker.busy:
             return self._sleep()
+        if self._is_abandoned(now):
+            return [*self._carry(self._worker.abandon()), *self._sleep()]
         effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._unheard)]
         effects += [*self._tell_lost(), *self._repeat_wishes(), *self._settle(now, [])]
         hurry = self._unheard and self._brings_founding
         next_s = min(_HURRY_S, self._ground.profile.beat_s) if hurry else self._ground.profile.beat_s
         return [*effects, SetTimer(self._timer, now.boot + next_s)]
+
+    def _ask_for_news(self) -> list[Effect]:
+        """Who follows nobody and may not stand cannot ask by an election; the others may be asleep."""
+        idle = self._election.role is Role.FOLLOWER and self._election.coordinator is None
+        others = sorted(self.state.roster.voters - {self.node}) if idle else []
+        return [Send(node, Joined(self.team)) for node in others]
 
     def _repeat_to(self, node: bytes) -> list[Effect]:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
@@ -476,6 +505,21 @@ class Team:
         kept = (*spaces(self.team), self._worker.space)
         return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
 
+    def _is_abandoned(self, now: Now) -> bool:
+        """Long after the goal's deadline nobody leads: whoever asked has vanished, and with it a majority."""
+        patience_s = self._ground.profile.lease_s + self._ground.profile.grace_s
+        if self._election.coordinator is not None:
+            self._led_s = now.boot
+        unled = now.boot > self._led_s + patience_s
+        return unled and now.wall > self.state.roster.deadline + patience_s and self.state.conclusion is None
+
+    def _wakes(self, message: DecisionMessage, *, known: bool) -> bool:
+        """After the end, a voter that does not know of it; before, only one that leads: else two that were left
+        would keep each other awake."""
+        if self.state.conclusion is not None:
+            return known and isinstance(message, PreVoteRequest)
+        return isinstance(message, Append)
+
     def _sleep(self) -> list[Effect]:
         self.asleep = True
         return self._timers_off()
@@ -486,10 +530,14 @@ class Team:
     def _wake(self, now: Now) -> list[Effect]:
         if not self.asleep:
             return []
-        self.asleep, self._awake_until_s = False, now.boot + _LINGER_S
+        self.asleep, self._awake_until_s, self._led_s = False, now.boot + _LINGER_S, now.boot
         woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
         return [*self._settle(now, woken), *self._beat(now)]
 
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
+
+
+def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
+    return []

@@ -161,7 +161,8 @@ class Found(Rpc, frozen=True, tag=6):
     """frames: signed frames, contacts: the closest first, both as many as fit one datagram.
 
     cursor: where to go on, empty at the end. split: the key is crowded here, look at its shards too. sources: of
-    each pointer 4 B that stand for where it was stored from.
+    each pointer 4 B that stand for where it was stored from. card: of the record, from the agent's own node, if it fits
+    too; else empty.
     """
 
     token: Token
@@ -170,6 +171,7 @@ class Found(Rpc, frozen=True, tag=6):
     cursor: Cursor = b""
     split: bool = False
     sources: Annotated[bytes, Meta(max_length=16 * limits.POINTER_SOURCE_BYTES)] = b""
+    card: Annotated[bytes, Meta(max_length=limits.DATAGRAM_BODY_BYTES_MAX)] = b""
 
 
 class Store(Rpc, frozen=True, tag=7):

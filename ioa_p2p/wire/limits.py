@@ -181,12 +181,17 @@ CHAT_ANSWER_S_MAX = 30.0  # who did not help rests for 2, 4, 8 .. s, at most so 
 CHAT_EARLY_S = 0.001  # a timer that fires so early, by rounding, is due all the same
 CHAT_HELD_S = 0.05  # acknowledgements gather for so long
 CHAT_REPAIR_S = 0.1  # a gap may close by itself for so long
-BLOB_BYTES_MAX = 16 * 1024 * 1024  # held in memory while it is verified
+BLOB_BYTES_MAX = 64 * 1024 * 1024  # an hour of sound, a few hundred photographs; its manifest fits one piece
 BLOB_CHUNK_BYTES = 60 * 1024  # two pieces fit one link frame, and a chat line need not wait long
 BLOB_CHUNKS_MAX = -(-BLOB_BYTES_MAX // BLOB_CHUNK_BYTES)  # their hashes fit one link frame
 BLOB_FETCHES_MAX = 4  # fetched at once; more wait
 BLOB_FETCHES_WAITING_MAX = 64  # over: UsageError
-BLOB_PIECES_AT_ONCE = 8  # asked of one member at a time: 480 KiB under way
+BLOB_PIECES_AT_ONCE = 4  # asked of one member for one blob: four fetches fit its link's bulk lane
+BLOB_SOURCES_MAX = 4  # members that one blob is fetched from at the same time
+BLOBS_KEPT_BYTES_MAX = 2 * 1024 * 1024 * 1024  # whole blobs on disk. Over: UsageError, and nothing more is fetched
+BLOB_PARTS_MAX = 16  # blobs begun, and left, on disk: 1 GiB at most. Over: the oldest is deleted
+BLOB_PART_S = 86_400  # likewise after a day: who wanted it has it, or has given it up
+BLOB_CLEAN_S = 3_600.0  # between looks at them
 BLOB_ANSWER_S = 10.0  # without a piece for so long another member is asked; 60 KiB over 6 KB/s still arrive
 BLOB_GIVE_UP_S = 30.0  # without a new piece for so long: missing
 # -- decision log and election ----------------------------------------------------------------------
@@ -217,7 +222,8 @@ STEP_TASKS_MAX = 16  # tasks one step may start, await or cancel by name
 TEAM_TASKS_MAX = 256  # tasks of one team in its life; over: the step is refused
 TASK_INPUTS_MAX = 16  # types, as many as a skill may name
 TASK_ATTEMPTS_MAX = 8  # over: the task failed
-TASK_STARTS_MAX = 2  # starts of one task at one worker; the second death is a dead letter
+TASK_DEATHS_MAX = 2  # of the process of one task while its node lives; the second is a dead letter
+TASK_STARTS_MAX = 4  # starts of one task whose node crashed in its middle; then it is a dead letter too
 TASK_VALUE_BYTES_MAX = 16 * 1024  # inline inputs or outputs of one task; larger values go as blobs
 TASK_BLOBS_MAX = 8  # their names and hashes still fit one step
 BLOB_NAME_CHARS_MAX = 120  # a file name with its ending
@@ -252,7 +258,9 @@ ADAPTER_BACKOFF_S_MAX = 30.0  # longest wait before a worker process that keeps 
 ATTACHMENTS_MAX = TASK_BLOBS_MAX  # files of one task or result, each a blob. Over: Failed
 ATTACHMENT_BYTES_MAX = BLOB_BYTES_MAX  # all files of one task or result. Over: Failed
 ATTACHMENT_NAME_CHARS_MAX = 100  # fits a blob's name, and every file system's
-AGENT_QUEUE_MAX = 32  # tasks waiting for one agent of ours. Over: Busy with a time to try again
+AGENT_QUEUE_MAX = (
+    QUEUE_MAX  # tasks waiting for one agent of ours: what was accepted must not be refused here. Over: Busy
+)
 
 # -- disjoint paths and regions of the DHT ----------------------------------------------------------
 DHT_PATHS_READ = 4  # at 20 % colluding liars hardly a read fails (S/Kademlia paper, 5.3; our T04)
@@ -321,16 +329,15 @@ LOADS_KEPT_MAX = 1_024  # nodes whose last load is remembered; over: the longest
 FIND_CELLS_MAX = 8  # cells of the index model that a search asks for, nearest first; see docs/search-mesh.md
 FIND_WORDS_BESIDE_CELLS = 8  # words of a query, rarest first, where there is a model; likewise
 FIND_WORDS_MAX = 20  # where there is none; more add little and cost a lookup each
-FIND_NAMES_MAX = 60  # names of the most promising that are read for their meaning: some 2 ms each
 POINTERS_BRIEF_K = 6  # nearest holders that a brief read hears: on four paths, so one liar hides nothing
-FIND_CELL_POINTERS = 24  # of one cell, the nearest: nobody farther comes among the last ten
+FIND_CELL_POINTERS = 24  # of one cell, the nearest: hardly anybody farther is looked at
 FIND_WORD_POINTERS = 32  # of one word; who is under several words is found under a rarer one
 FIND_KEYS_AT_ONCE = 6  # index keys looked up at the same time
 FIND_RPCS_MAX = 150  # requests of one search, all kinds together; no more keys are begun when the rest may need it
 FIND_BYTES_MAX = 512 * 1024  # datagrams and cards of one search, both ways; likewise
 FIND_CANDIDATES_MAX = 2_048  # agents pre-ranked in one search; over: those seen later are not looked at
-FIND_CARDS_MAX = 10  # cards fetched for one ranking: the last ten
-FIND_RECORDS_MAX = 16  # records asked for to fill these ten: some are gone, some nodes silent
+FIND_CARDS_MAX = 26  # cards read for one ranking; most come along with their records
+FIND_RECORDS_MAX = 32  # records asked for to fill these: some are gone, some nodes silent
 PLACES_CACHED = 16_384  # nodes and addresses whose place, subnet and packed form are remembered: at most 3 MB each
 
 # -- first contacts ---------------------------------------------------------------------------------
@@ -361,10 +368,6 @@ SNAPSHOT_PART_BYTES_MAX = 64 * 1024  # one part of it: half a link frame, so tha
 ROSTER_CHANGES_MAX = 256  # in a team's life: each stays in every snapshot. Over: UsageError
 VOTERS_ADMITTED_MAX = TEAM_MEMBERS_DEFAULT_MAX  # nodes of a team that grows later; everyone links everyone
 
-# -- tasks and budgets ------------------------------------------------------------------------------
-AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
-AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
-
 # -- what must last (storage/) ----------------------------------------------------------------------
 DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes
 SALVAGE_ROWS = 500  # moved to a new file in one transaction; some MB at most
@@ -378,4 +381,16 @@ MODEL_TRIES_MAX = 3  # of one request to an endpoint that is busy or down; over:
 MODEL_S_MAX = 600.0  # between two bytes of an answer: a large model on a small board thinks long
 MODEL_RETRY_S_MAX = 600.0  # of Retry-After believed; a request has less time anyway
 PLAN_ANSWER_TOKENS_MAX = 2_000  # of a plan: sixteen orders with a goal each; over: cut off, and the model is told
+TOOL_RESULT_CHARS_MAX = 16_000  # of a tool's result that a model is shown; over: cut
 LINE_TOKENS_MAX = 600  # of a line said by a model, and of the talk shown to it
+
+# -- tasks and budgets ------------------------------------------------------------------------------
+AMOUNT_MAX = 1 << 53  # tokens, money, calls: what JSON readers still count exactly. Larger: PeerError
+QUEUE_KEPT = 32  # places of QUEUE_MAX that strangers leave to the owner's own goals; an eighth of a smaller queue
+AGENTS_BELOW_MAX = 64  # agents at work below one root goal, nested teams included; over: the step is refused
+LETTERS_MAX = 256  # dead letters a node keeps until their owner forgets them; over: the forgotten, then the oldest go
+TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; over: they are told of the gap
+
+# -- keepers ----------------------------------------------------------------------------------------
+KEEPERS_MAX = 2  # of a team: one may be off while the other serves
+KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has

@@ -64,7 +64,8 @@ class Roster(Message, frozen=True):
     """Who the team is. Encoded once by the launcher; every member signs the hash of these bytes.
 
     launcher: also one of the members' nodes. created, deadline: wall seconds. ancestors: teams above
-    this one (reserved, for nested teams). epoch: encryption epoch (reserved).
+    this one (reserved, for nested teams). epoch: encryption epoch (reserved). keepers: members that hold all files of
+    the team and serve who was away.
     """
 
     team: TeamId
@@ -77,6 +78,7 @@ class Roster(Message, frozen=True):
     caps: Caps = Caps()
     ancestors: Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)] = ()
     epoch: Count = 0
+    keepers: Annotated[tuple[NodeKey, ...], Meta(max_length=limits.KEEPERS_MAX)] = ()
 
     @property
     def voters(self) -> frozenset[bytes]:

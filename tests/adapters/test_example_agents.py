@@ -8,12 +8,13 @@ import statistics
 import struct
 import tomllib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ioa_p2p.adapters.base import Attachment, Failed, Progress, Result, Task
+from ioa_p2p.adapters.base import Attachment, Event, Failed, Progress, Result, Task
 from ioa_p2p.adapters.registry import Agents, start_all
 from ioa_p2p.mind.chain import Market, Offered
 
@@ -42,10 +43,18 @@ async def agents(tmp_path: Path) -> AsyncIterator[Agents]:
         await adapter.aclose()
 
 
+def with_bytes(event: Event) -> Event:
+    """A result's files are there until the run's end: read while they are."""
+    if not isinstance(event, Result):
+        return event
+    files = tuple(Attachment(file.name, file.media_type, file.data) for file in event.attachments)
+    return replace(event, attachments=files)
+
+
 async def done(agents: Agents, agent: str, skill: str, inputs: dict[str, list[Any]], *files: Attachment) -> Result:
     task = Task(b"\x01" * 16, b"\x02" * 16, 1, skill, GOAL, inputs, files)
     async with contextlib.aclosing(agents.adapters[agent].run(task)) as events:
-        *before, last = [event async for event in events]
+        *before, last = [with_bytes(event) async for event in events]
     assert all(isinstance(event, Progress) for event in before)
     assert isinstance(last, Result), last
     return last

@@ -12,6 +12,7 @@ from ioa_p2p.adapters import lines
 from ioa_p2p.adapters.base import Delta, Failed, Progress, Task
 from ioa_p2p.errors import AdapterError
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.spending import Allowance, Spent
 
 FILE = {"name": "a.png", "media_type": "image/png", "file": "made"}
 
@@ -43,6 +44,10 @@ def refusal(line: bytes) -> str:
         '{"result": {}, "attachments": "x"}',
         '{"result": {}, "attachments": [{"name": "a"}]}',
         '{"result": {}, "attachments": [{"name": "../a", "media_type": "t", "file": "a"}]}',
+        '{"progress": 1, "spent": 900}',
+        '{"progress": 1, "spent": {"tokens": -1}}',
+        '{"progress": 1, "spent": {"money": 0.5}}',
+        '{"result": {}, "spent": {"calls": 99999999999999999999999}}',
         b"\xff\xfe",
         "",
     ],
@@ -66,6 +71,19 @@ BOUNDED = [("-3", 0.0), ("7", 1.0), ("1e999", 1.0), ("1" + "0" * 400, 1.0), ("nu
 @pytest.mark.parametrize(("said", "meant"), BOUNDED)
 def test_a_fraction_is_kept_between_0_and_1(said: str, meant: float | None) -> None:
     assert lines.read_event(b'{"progress": %s}' % said.encode()) == Progress(meant)
+
+
+def test_what_a_run_spent_is_read_wherever_it_is_said() -> None:
+    said, spent = b'"spent": {"tokens": 900, "money": 1200, "new": 1}', Spent(900, 1_200, 0)
+    assert lines.read_event(b'{"progress": null, %b}' % said) == Progress(None, "", spent)
+    assert lines.read_event(b'{"result": {}, %b}' % said) == lines.Answer({}, "", (), spent)
+    assert lines.read_event(b'{"failed": "why", %b}' % said) == Failed("why", spent=spent)
+
+
+def test_a_task_says_what_it_may_spend() -> None:
+    task = Task(b"i" * 16, b"k" * 16, 1, "a.skill", "goal", budget=Allowance(900, None, 3))
+    told = json.loads(lines.write_task(task, "/tmp", []))["task"]["budget"]
+    assert told == {"tokens": 900, "money": None, "calls": 3}
 
 
 def test_long_notes_and_half_characters_are_made_harmless() -> None:

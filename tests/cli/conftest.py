@@ -83,7 +83,9 @@ class FakeNode:
         return handle
 
 
-VERBS = "status id peers publish find show ask resume teams team cancel tasks task doctor seeds stop".split()
+VERBS = (
+    "status id peers publish find show ask resume teams team cancel tasks task watch forget retry doctor seeds stop"
+).split()
 
 
 @pytest.fixture

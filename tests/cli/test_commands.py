@@ -150,7 +150,8 @@ def test_init_refuses_what_up_would_refuse(cli: Cli, home: Home, arguments: list
 @pytest.mark.parametrize(
     "command",
     ["down", "status", "seeds list", "peers", "publish", "find x", "show x", "ask x", "ask --resume",
-     "team list", "team show x", "team cancel x", "task list", "task show x", "task cancel x"],
+     "team list", "team show x", "team cancel x", "task list", "task show x", "task cancel x",
+     "task watch x", "task forget x", "task retry x"],
 )  # fmt: skip
 def test_commands_that_need_a_node_say_that_none_runs(cli: Cli, command: str) -> None:
     answer = cli(*command.split(), "--json")
@@ -322,7 +323,7 @@ def test_tasks_are_listed_shown_and_cancelled(cli: Cli, node: FakeNode) -> None:
     node.answers("task", task)
     node.answers("cancel", {"cancelled": True})
     assert "ff    a.b    running  2        meter" in cli("task", "list", "--open").out
-    assert node.asked[-1] == ("tasks", {"open": True, "team": None})
+    assert node.asked[-1] == ("tasks", {"open": True, "team": None, "dead": False})
     assert "attempt  2" in cli("task", "show", "ff").out
     assert cli("task", "cancel", "ff").code == 0
     assert node.asked[-1] == ("cancel", {"task": "ff"})

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ioa_p2p.node.home import Home
+
 WAIT_S = 60
 
 
@@ -22,7 +24,7 @@ def test_closed_streams_swallow_what_is_said_and_the_work_is_done(tmp_path: Path
     done = run(f"ioa init {streams}", tmp_path)
     assert done.returncode == 0
     assert b"Traceback" not in done.stdout + done.stderr
-    assert len((tmp_path / "default" / "node.key").read_bytes().strip()) == 64
+    assert len(Home("default", tmp_path / "default", tmp_path / "default").read_key()) == 32
 
 
 @pytest.mark.parametrize("command", ["ioa --help", "ioa doctor", "ioa doctor --json"])

@@ -197,3 +197,20 @@ def test_one_timer_serves_all_deadlines_and_moves_only_to_come_earlier():
     assert done == ["early", "late"]
     assert agenda.wake() == SetTimer("test", 7.0)
     assert agenda.late_s(10.0) == 3.0
+
+
+def test_what_was_dropped_is_not_done_and_wakes_nobody():
+    agenda, done = Agenda("test"), list[str]()
+    first = agenda.at(3.0, lambda now: done.append("dropped"))
+    agenda.at(5.0, lambda now: done.append("kept"))
+    first.drop()
+    assert agenda.late_s(4.0) == 0
+    assert agenda.wake() == SetTimer("test", 5.0)
+    agenda.run(Now(0, 6.0))
+    assert done == ["kept"]
+    assert agenda.wake() is None
+
+
+def test_an_answered_call_leaves_nothing_to_wake_for(bench: Bench):
+    bench.answer(NOW, bench.ping())
+    assert bench.agenda.wake() is None

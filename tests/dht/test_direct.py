@@ -3,8 +3,9 @@
 import pytest
 
 from ioa_p2p.dht import commands, events
-from ioa_p2p.wire import limits
-from ioa_p2p.wire.dht import Contact, pack_endpoint
+from ioa_p2p.wire import codec, ids, limits
+from ioa_p2p.wire.dht import Contact, FindRecord, pack_endpoint
+from ioa_p2p.wire.records import AgentRecord
 from tests.dht.mesh import Mesh, card
 
 
@@ -25,6 +26,48 @@ def test_a_record_comes_from_its_own_node_with_one_request(mesh: Mesh) -> None:
     found = fetch(mesh, mesh.contacts[9], mesh.contacts[3])
     assert found.record is not None
     assert (found.record.agent, found.direct, found.asked) == ("meter", True, 1)
+
+
+def test_a_small_card_comes_along(mesh: Mesh) -> None:
+    asker = mesh.contacts[8]
+    found = fetch(mesh, asker, mesh.contacts[3])
+    assert found.record is not None
+    assert mesh.machine(asker).kept_card(found.record.card) == card("meter", "device.measure")
+
+
+def test_a_card_that_does_not_fit_beside_its_record_stays_at_home(mesh: Mesh) -> None:
+    owner, asker = mesh.contacts[2], mesh.contacts[8]
+    large = codec.replace(card("meter", "device.measure"), description="x" * limits.DATAGRAM_BODY_BYTES_MAX)
+    mesh.publish(owner, large)
+    found = fetch(mesh, asker, owner)
+    assert found.record is not None
+    assert found.direct
+    assert mesh.machine(asker).kept_card(found.record.card) is None
+
+
+def test_a_record_with_a_wrong_card_is_not_taken_from_its_node(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, asker = mesh.contacts[3], mesh.contacts[7]
+    wrong = codec.encode(card("meter", "text.greet"))
+    monkeypatch.setattr(mesh.machine(owner)._cards, "ours", lambda hash_: wrong)
+    found = fetch(mesh, asker, owner)
+    assert found.record is not None
+    assert not found.direct
+    assert mesh.machine(asker).faults["wrong-card"] == 1
+    assert mesh.machine(asker).kept_card(ids.blake(wrong)) is None
+
+
+def test_no_card_however_long_makes_an_answer_too_large(mesh: Mesh) -> None:
+    owner = mesh.contacts[1]
+    held = next(each for each in mesh.machine(mesh.contacts[3]).held if isinstance(each.body, AgentRecord))
+    holder = mesh.machine(owner)._holder
+    sizes = set[bool]()
+    for length in range(limits.DATAGRAM_BODY_BYTES_MAX):
+        holder._cards._own["meter"] = (held.body.card, bytes(length))
+        found = holder.found(mesh.world.now(mesh.world.hosts[owner]), owner, FindRecord(1, False, held.key), False)
+        assert len(codec.encode(found)) <= limits.DATAGRAM_BODY_BYTES_MAX
+        sizes.add(found.card == bytes(length))
+    assert sizes == {True, False}
+    del holder._cards._own["meter"]
 
 
 def test_without_an_endpoint_the_holders_are_asked_and_nobody_is_said_to_live(mesh: Mesh) -> None:

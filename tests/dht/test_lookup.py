@@ -197,6 +197,16 @@ def test_a_starved_path_claims_what_is_left_of_the_pool():
     assert made.path_of(near[2]) == 0
 
 
+def test_a_pool_that_is_asked_to_the_end_is_asked_side_by_side():
+    near = contacts(12)
+    made = lookup(near[:2], k=2, paths=2)
+    for contact in asked(made):
+        made.answered(contact)
+    assert made.done
+    made.widen(near)
+    assert asked(made) == near[2 : 2 + 2 * limits.DHT_ALPHA]
+
+
 def test_a_path_does_not_wait_for_another():
     near = contacts(6)
     made = lookup(near, k=6, paths=2)

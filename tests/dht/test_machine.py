@@ -129,7 +129,7 @@ def test_a_seed_that_answers_is_asked_for_ourselves_and_we_are_no_client_on_loop
     find_us = Send(BOBS, FindNode(find.id, False, ids.dht_id(ALICE.node), PADDING))
     assert effects == [find_us, SetTimer(TIMER, NOW.boot + limits.DHT_SLOW_S[0])]
     effects = alice.hear(BOBS, Found(find.id, False, bytes(8)))
-    assert emitted(effects) == []
+    assert emitted(effects) == [events.Filled()]
     happened = [effect for _, effect in alice.run(limits.DIGEST_WAIT_S)]
     assert emitted(happened) == [events.Ready(1, True, False)]
 

@@ -109,6 +109,21 @@ def test_a_reader_looks_at_shards_when_half_of_the_holders_say_so(liars: int, de
     assert found.holders == (7,)
 
 
+def test_shards_are_read_beside_their_crowded_key(monkeypatch: pytest.MonkeyPatch):
+    mesh, _ = crowded_mesh(24, 8, monkeypatch)
+    keys: list[bytes] = []
+
+    def note(world: Any, source: Any, target: Any, message: Any) -> None:
+        if isinstance(message, FindPointers):
+            keys.append(message.key)
+
+    mesh.world.on_send.append(note)
+    mesh.pointers(mesh.contacts[-1], "skill:chart")
+    first_of_shard = next(number for number, key in enumerate(keys) if key != keys[0])
+    assert limits.DHT_K / 2 <= first_of_shard < limits.DHT_K
+    assert keys[0] in keys[first_of_shard:]
+
+
 def test_what_a_sample_left_out_is_not_handed_on_every_five_minutes(monkeypatch: pytest.MonkeyPatch):
     mesh, _ = crowded_mesh(16, 8, monkeypatch)
     passed_on: list[Pointer] = []

@@ -85,6 +85,28 @@ def test_a_withdrawn_agent_is_found_gone_and_then_not_at_all(mesh: Mesh):
     assert mesh.find(reader, owner, "stat").record is None
 
 
+def test_whoever_leaves_tells_those_who_answer_and_waits_for_nobody_silent(mesh: Mesh):
+    owner, silent = mesh.contacts[1], mesh.contacts[4:]
+    mesh.publish(owner, STATS)
+    for contact in silent:
+        mesh.world.crash(contact)
+    mesh.world.command(owner, commands.Leave())
+    mesh.world.run(limits.DHT_CALL_S / 2)
+    assert [event.gone for event in mesh.events_of(owner, events.Published)] == [False, True]
+    assert all(held_by(mesh, contact, owner, "stat").gone for contact in mesh.alive())
+
+
+def test_whoever_leaves_when_all_have_fallen_silent_is_done_once_all_are_slow(mesh: Mesh):
+    owner = mesh.contacts[1]
+    mesh.publish(owner, STATS)
+    mesh.world.weather.loss = 1.0
+    for number in range(limits.DHT_PUTS_MAX):
+        mesh.world.command(owner, commands.Publish(card(f"late-{number}", "late")))
+    mesh.world.command(owner, commands.Leave())
+    mesh.world.run(limits.DHT_CALL_S / 2)
+    assert {event.agent: event.reason for event in mesh.events_of(owner, events.Queued)}["stat"] == "no-peers"
+
+
 @pytest.mark.parametrize("lose_disk", [False, True], ids=["with its disk", "without its disk"])
 def test_a_restarted_publisher_goes_on_from_a_larger_seq(mesh: Mesh, lose_disk: bool):
     owner = mesh.contacts[1]

@@ -7,7 +7,7 @@ import pytest
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.dht import records
-from ioa_p2p.dht.records import Gate
+from ioa_p2p.dht.records import Claim, Gate
 from ioa_p2p.dht.store import Store
 from ioa_p2p.effects import Now
 from ioa_p2p.wire import codec, ids, limits
@@ -39,10 +39,10 @@ class Desk:
         self.gate = Gate(NETWORK, self.store, self.check)
 
     def admit(self, raw: bytes, now: Now = NOW) -> Verdict:
-        return self.gate.admit(now, raw, SOURCE, sender=BOB.node)
+        return self.gate.admit(now, Claim(raw), SOURCE, sender=BOB.node)
 
     def fault(self, raw: bytes, now: Now = NOW) -> str | None:
-        return fault_of(self.gate.admit, now, raw, SOURCE, BOB.node)
+        return fault_of(self.admit, raw, now)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_a_sender_over_its_budget_waits_and_others_do_not(monkeypatch: pytest.Mo
     junk = forged(record())
     assert [desk.fault(junk) for _ in range(4)] == ["bad-signature"] * 3 + ["over-budget"]
     assert desk.check.times == 3
-    assert desk.gate.admit(NOW, sealed(record()), SOURCE, sender=ALICE.node) is Verdict.KEPT
+    assert desk.gate.admit(NOW, Claim(sealed(record())), SOURCE, sender=ALICE.node) is Verdict.KEPT
     assert desk.admit(sealed(record(agent="other")), later(1.0)) is Verdict.KEPT
 
 
@@ -194,7 +194,7 @@ def test_what_another_passed_on_counts_as_the_publishers_from_when_that_one_brin
     """Or whoever copies the pointers of others to a holder could have them weighed as her own flood."""
     raw, slot = sealed(pointer()), records.slot_of(pointer())
     for sender, source, counted in ((BOB, b"bob", b"bob"), (MALLORY, b"m", b"bob"), (ALICE, b"alice", b"alice")):
-        desk.gate.admit(NOW, raw, source, sender=sender.node)
+        desk.gate.admit(NOW, Claim(raw), source, sender=sender.node)
         held = desk.store.get(NOW, slot)
         assert held is not None
         assert held.source == counted

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from examples.asking import Seen
-from examples.demo import ASKER, DEVICES, PHASES, PLACES, SEEDS, Demo
+from examples.demo import ASKER, DEVICES, PHASES, PLACES, SEEDS, Demo, cost_told, model_named
 from examples.mesh import Mesh, MeshNode
 from ioa_p2p.cli.output import Output
 
@@ -34,6 +34,14 @@ def good(**other: Any) -> dict[str, Any]:
         "tasks_running_at_kill": 0,
     }
     return figures | other
+
+
+def test_a_model_plans_where_the_environment_names_one_and_the_end_says_whether_it_did() -> None:
+    place = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "secret", "OPENAI_MODEL": "tiny"}
+    assert model_named(place) == "tiny at http://127.0.0.1:1/v1"
+    assert model_named({"OPENAI_API_KEY": "secret"}) == ""
+    assert cost_told({"tokens": 3_000, "calls": 9}).startswith("planned   by the model: 3000 tokens")
+    assert "by rules" in cost_told({"tokens": 0, "calls": 6})
 
 
 def test_what_is_seen_is_the_newest_of_each() -> None:

@@ -7,8 +7,8 @@ import pytest
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.gossip import blobs
-from ioa_p2p.gossip.commands import CloseChannel, DropBlob, GetBlob, LinkPeer, PutBlob
-from ioa_p2p.gossip.events import BlobHave, BlobMissing
+from ioa_p2p.gossip.commands import CloseChannel, DropBlob, GetBlob, LinkPeer, PutBlob, PutManifest, PutPiece
+from ioa_p2p.gossip.events import BlobHave, BlobKept, BlobMissing
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.gossip import BlobNone, BlobPiece, BlobWant, Manifest
 from ioa_p2p.wire.ids import blake
@@ -90,11 +90,11 @@ def test_a_blob_is_fetched_whole(data: bytes) -> None:
 def test_the_largest_blob_fits_and_a_larger_one_is_refused() -> None:
     member, largest = opened(0), bytes(limits.BLOB_BYTES_MAX)
     assert events(member.do(PutBlob(largest))) == [BlobHave(blobs.name_of(largest), len(largest))]
-    with pytest.raises(UsageError, match="16777217 bytes"):
+    with pytest.raises(UsageError, match="67108865 bytes"):
         member.do(PutBlob(largest + b"x"))
 
 
-def test_the_manifest_is_asked_first_then_eight_chunks_at_a_time() -> None:
+def test_the_manifest_is_asked_first_then_four_chunks_at_a_time() -> None:
     member = opened(0, 2)
     data = bytes(10 * CHUNK)
     effects = member.do(GetBlob(TEAM, blobs.name_of(data)))
@@ -103,7 +103,7 @@ def test_the_manifest_is_asked_first_then_eight_chunks_at_a_time() -> None:
         SetTimer("blobs", NOW.boot + limits.BLOB_ANSWER_S),
     ]
     assert wanted(member.hear(NODES[1], piece(-1, data)), 1) == list(range(limits.BLOB_PIECES_AT_ONCE))
-    assert wanted(member.hear(NODES[1], piece(0, data)), 1) == [8]
+    assert wanted(member.hear(NODES[1], piece(0, data)), 1) == [4]
     assert member.do(GetBlob(TEAM, blobs.name_of(data))) == []
 
 
@@ -147,9 +147,13 @@ def test_a_member_without_it_says_so_and_the_next_is_asked() -> None:
 
 
 def test_a_silent_member_is_left_for_another_that_gets_what_is_still_missing() -> None:
-    member, _ = fetching(2, members=3)
+    member, effects = fetching(members=3)
+    asked = [wanted(effects, one) for one in (1, 2)]
+    assert sorted(map(len, asked)) == [2, 2]
+    for number in asked[0]:
+        member.hear(NODES[1], piece(number), later(1.0))
     effects = member.time("blobs", later(limits.BLOB_ANSWER_S))
-    assert wanted(effects, source(effects)) == [2, 3]
+    assert (source(effects), wanted(effects, 1)) == (1, asked[1])
 
 
 def test_when_nobody_answers_for_half_a_minute_the_blob_is_missing() -> None:
@@ -187,6 +191,100 @@ def test_a_damaged_piece_on_disk_is_fetched_again() -> None:
     again = member.restarted()
     again.do(LinkPeer(NODES[1], True))
     assert wanted(again.do(GetBlob(TEAM, NAME)), 1) == [1, 2, 3]
+
+
+def test_several_members_share_a_blob_and_each_piece_is_asked_of_one() -> None:
+    data = bytes(20 * CHUNK)
+    member = opened(0, 6)
+    effects = member.do(GetBlob(TEAM, blobs.name_of(data)))
+    effects = member.hear(NODES[source(effects)], piece(-1, data))
+    asked = [wanted(effects, one) for one in range(1, 6)]
+    assert sorted(map(len, asked)) == [0] + [limits.BLOB_PIECES_AT_ONCE] * limits.BLOB_SOURCES_MAX
+    assert sorted(number for one in asked for number in one) == list(range(16))
+    first = next(one for one in range(1, 6) if asked[one - 1])
+    assert wanted(member.hear(NODES[first], piece(asked[first - 1][0], data)), first) == [16]
+
+
+def test_a_member_that_goes_leaves_its_pieces_to_the_others() -> None:
+    member, effects = fetching(members=3)
+    asked = [wanted(effects, one) for one in (1, 2)]
+    assert wanted(member.do(LinkPeer(NODES[1], False)), 2) == asked[0]
+
+
+def put_in_pieces(member: Member, data: bytes) -> tuple[bytes, list[Effect]]:
+    manifest = codec.decode(manifest_of(data), Manifest)
+    effects = member.do(PutManifest(manifest))
+    name = blake(codec.encode(manifest))
+    for number, chunk in enumerate(blobs.cut(data)):
+        effects += member.do(PutPiece(name, number, chunk))
+    return name, effects
+
+
+@pytest.mark.parametrize("data", [b"", SMALL, DATA])
+def test_a_blob_put_in_pieces_is_the_same_as_one_put_at_once(data: bytes) -> None:
+    member = opened(0)
+    name, effects = put_in_pieces(member, data)
+    assert name == blobs.name_of(data)
+    assert BlobHave(name, len(data)) in events(effects)
+    assert [event.piece for event in events(effects, BlobKept)] == list(range(-(-len(data) // CHUNK)))
+    assert b"".join(blobs.chunks(member._rows, name)) == data
+    assert member.restarted().do(GetBlob(TEAM, name)) == [Emit(BlobHave(name, len(data)))]
+    assert put_in_pieces(member, data)[1][0] == Emit(BlobHave(name, len(data)))
+
+
+def test_a_file_that_changes_while_it_is_put_is_refused() -> None:
+    member = opened(0)
+    manifest = codec.decode(manifest_of(DATA), Manifest)
+    member.do(PutManifest(manifest))
+    with pytest.raises(UsageError, match="does not match") as refused:
+        member.do(PutPiece(NAME, 0, DATA[1 : CHUNK + 1]))
+    assert refused.value.code == "file-changed"
+    assert member.hear(NODES[1], BlobWant(TEAM, NAME, 0)) == [Send(NODES[1], BlobNone(TEAM, NAME))]
+
+
+def test_what_is_damaged_on_disk_is_not_read() -> None:
+    member = opened(0)
+    member.do(PutBlob(DATA))
+    member.disk.commit([Save(f"blob/{NAME.hex()}/2", b"", b"damaged")])
+    with pytest.raises(PeerError, match="piece 2 is damaged"):
+        list(blobs.chunks(member._rows, NAME))
+    with pytest.raises(PeerError, match="not on this disk"):
+        list(blobs.chunks(member._rows, blobs.name_of(SMALL)))
+
+
+def test_a_full_store_takes_no_more_blobs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BLOBS_KEPT_BYTES_MAX", len(DATA))
+    member = opened(0, 2)
+    member.do(PutBlob(SMALL))
+    for put in (PutBlob(DATA), PutManifest(codec.decode(manifest_of(DATA), Manifest))):
+        with pytest.raises(UsageError, match="1 blobs are kept"):
+            member.do(put)
+    member.do(GetBlob(TEAM, NAME))
+    assert member.hear(NODES[1], piece(-1)) == [Emit(BlobMissing(NAME))]
+    member.do(DropBlob(blobs.name_of(SMALL)))
+    assert put_in_pieces(member, DATA)[0] == NAME
+
+
+def test_parts_that_nobody_went_on_with_for_a_day_are_deleted() -> None:
+    member, _ = fetching(2)
+    day = Now(NOW.wall + limits.BLOB_PART_S, NOW.boot)
+    assert [one for one in member.time("blob-parts", day) if isinstance(one, Save)] == []  # it is still being fetched
+    again = member.restarted(Now(NOW.wall + limits.BLOB_PART_S - 1, NOW.boot))
+    assert again.disk.spaces("blob")
+    assert SetTimer("blob-parts", NOW.boot + limits.BLOB_CLEAN_S) in again.effects
+    again.time("blob-parts", day)
+    assert again.disk.spaces("blob") == []
+
+
+def test_of_too_many_parts_the_oldest_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BLOB_PARTS_MAX", 2)
+    member = opened(0, 2)
+    data = [bytes([number]) * (CHUNK + 1) for number in range(3)]
+    for second, one in enumerate(data):
+        member.do(GetBlob(TEAM, blobs.name_of(one)))
+        member.hear(NODES[1], piece(-1, one), Now(NOW.wall + second, NOW.boot))
+    left = member.restarted().disk.spaces("blob/")
+    assert left == sorted(f"blob/{blobs.name_of(one).hex()}/-1" for one in data[1:])
 
 
 def test_only_whole_blobs_are_served() -> None:

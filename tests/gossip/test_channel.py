@@ -158,6 +158,7 @@ def test_a_hole_is_pulled_when_it_does_not_close_by_itself() -> None:
     member, raws = opened(1), chain(KEYS[0], 3)
     assert member.hear(NODES[0], Entries(raws[2])) == [
         SetTimer(REPAIR, NOW.boot + limits.CHAT_REPAIR_S),
+        SetTimer(GAPS, NOW.boot + limits.CHAT_GAP_S),
         SetTimer(HELD, NOW.boot + limits.CHAT_HELD_S),
     ]
     assert sends(member.time(REPAIR)) == [Want(TEAM, NODES[0], 1, 2)]

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready
+from examples.mesh import ROOT, CommandError, Mesh, MeshNode, free_ports, ready, wait_until
 
 HELLO = str(ROOT / "examples" / "hello" / "hello.toml")
+WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def guest(mesh: Mesh) -> MeshNode:
 
 
 def test_the_nodes_are_neighbours(host: MeshNode, guest: MeshNode) -> None:
-    assert host.id in {peer["node"] for peer in guest.ask("peers")["peers"]}
+    assert wait_until(lambda: host.id in {peer["node"] for peer in guest.ask("peers")["peers"]}, WAIT_S)
     assert guest.ask("id")["node"] == guest.id
 
 

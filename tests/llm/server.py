@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import ioa_p2p.llm.client  # noqa: F401  # loaded before any wait is bounded: a busy machine needs a minute
 from ioa_p2p.llm.port import Message, Request, Shape, Tool, ToolCall, request_tokens, tokens_of
 from ioa_p2p.llm.scripted import Scripted, Turn, turn_of
 

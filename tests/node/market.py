@@ -13,7 +13,7 @@ from ioa_p2p.mind.meaning import card_text
 from ioa_p2p.node import clock
 from ioa_p2p.node.finder import Known, Means, Search
 from ioa_p2p.node.query import Query
-from ioa_p2p.node.sense import Aspect, aspect_of, nearness
+from ioa_p2p.node.sense import Aspect, aspect_of
 from ioa_p2p.node.silence import Silence
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.wire import codec, ids, limits
@@ -118,7 +118,7 @@ class Market:
         trust = Acquaintances(OWN, granted, Past(rows))
         aspect = aspect_of(MODEL, query.text, limits.FIND_CELLS_MAX) if meaning else None
         return Search(
-            Means(self, self, Here(self), trust, near, silence=self.silence, patience_s=self.patience_s),
+            Means(self, self, Here(self), trust, silence=self.silence, patience_s=self.patience_s),
             query,
             aspect,
             **how,
@@ -148,7 +148,3 @@ class Here:
 
     def card(self, card_hash: bytes) -> Card | None:
         return None
-
-
-async def near(aspect: Aspect, texts: Sequence[str]) -> list[float]:
-    return nearness(MODEL, aspect, texts)

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from ioa_p2p.dht import commands
+from ioa_p2p.node import neighbourhood as company
 from ioa_p2p.node import watch
 from ioa_p2p.node.config import Seed, reloaded
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.trust import Level
-from ioa_p2p.team.worker import Queue
+from ioa_p2p.team.queue import Queue
 from tests.node.mesh import HELLO, Mesh
 from tests.node.test_node import GOAL, say, up
 
@@ -40,6 +41,14 @@ async def pair(mesh: Mesh) -> tuple[Node, Node]:
     mesh.make("guest", seeds=("host",))
     await up(mesh, "host", "guest")
     return mesh.nodes["host"], mesh.nodes["guest"]
+
+
+async def test_a_node_is_linked_to_whom_it_found_by_the_time_it_is_ready(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(company, "LOOK_S", 3_600.0)
+    host, guest = await pair(mesh)
+    assert guest.links.peers == {host.key.node}
 
 
 # -- sleep and moves

@@ -3,19 +3,20 @@
 import asyncio
 import contextlib
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ioa_p2p.adapters.base import Attachment
+from ioa_p2p.effects import Save
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.node import reports, verbs
 from ioa_p2p.node.control import ControlServer
 from ioa_p2p.node.node import Node
+from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.spending import UNLIMITED
 from tests.node.mesh import HELLO, Mesh
 
 WAIT_S = 60.0
@@ -148,7 +149,7 @@ async def test_a_goal_whose_launch_is_refused_ends_with_the_reason(mesh: Mesh, m
 async def _pursued(node: Node) -> dict[str, Any]:
     """Past the door that counts pursuits, straight to the launch."""
     story = node.goals.begin(GOAL)
-    await node.goals.pursue(story, 30)
+    await node.goals.pursue(story, 30, UNLIMITED)
     return await story.follow(lambda _: None)
 
 
@@ -175,11 +176,14 @@ def _unreadable() -> None:
 
 def test_two_files_of_one_name_are_two_files(tmp_path: Path) -> None:
     names = ("../../x", "x", "a/x", "_x", ".x", "x.part", "outputs.json", "", "\x1b[2J", "ünï\n")
-    files = [Attachment(name, "text/plain", str(number).encode()) for number, name in enumerate(names)]
-    written = reports.write(tmp_path / "deep" / "report", files, {"n": float("nan"), "b": b"\xff", "k": {(1,): 2**70}})
-    assert [Path(one["path"]).read_bytes() for one in written[:-1]] == [file.data for file in files]
-    assert {path.name for path in (tmp_path / "deep" / "report").iterdir()} == {one["name"] for one in written}
-    assert json.loads(Path(written[-1]["path"]).read_text())["b"] == "ff"
+    folder, taken = tmp_path / "deep" / "report", set[str]()
+    for number, name in enumerate(names):
+        reports.place(folder, name, taken).write_text(str(number))
+    outputs = reports.write_outputs(folder, {"n": float("nan"), "b": b"\xff", "k": {(1,): 2**70}})
+    written = {path.name for path in folder.iterdir()}
+    assert written == {*taken, outputs["name"]}
+    assert sorted(int((folder / name).read_text()) for name in taken) == list(range(len(names)))
+    assert json.loads(Path(outputs["path"]).read_text())["b"] == "ff"
     assert list(tmp_path.iterdir()) == [tmp_path / "deep"]
 
 
@@ -213,9 +217,9 @@ async def test_a_row_of_the_store_that_cannot_be_read_is_named_and_nothing_start
 
 def overwrite(node: Node, space: str, value: bytes) -> bytes:
     """Put `value` in the one row of `space`; what stood there."""
-    with contextlib.closing(sqlite3.connect(node.config.home.database)) as database, database:
-        ((before,),) = database.execute("SELECT value FROM rows WHERE space = ?", (space,))
-        database.execute("UPDATE rows SET value = ? WHERE space = ?", (value, space))
+    with contextlib.closing(SqliteStorage(node.config.home.database)) as storage:
+        ((key, before),) = storage.scan(space)
+        storage.commit([Save(space, key, value)])
     return before
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from ioa_p2p.errors import StorageError, UsageError
 from ioa_p2p.node.home import Home, find_home
+from ioa_p2p.storage.inspection import inspect
+from ioa_p2p.storage.sqlite import SqliteStorage
 
 
 @pytest.fixture
@@ -77,6 +79,28 @@ def test_a_damaged_key_is_refused(home: Home, text: bytes) -> None:
     with pytest.raises(UsageError) as fault:
         home.read_key()
     assert fault.value.code == "key-damaged"
+
+
+def test_a_key_with_one_changed_digit_is_no_other_node(home: Home) -> None:
+    home.make_key()
+    text = home.key.read_text()
+    home.key.write_text(("1" if text[0] == "0" else "0") + text[1:])
+    with pytest.raises(UsageError) as fault:
+        home.read_key()
+    assert fault.value.code == "key-damaged"
+
+
+def test_a_key_that_was_typed_in_needs_no_check(home: Home) -> None:
+    seed = home.make_key()
+    home.key.write_text(seed.hex())
+    assert home.read_key() == seed
+
+
+def test_a_new_key_does_not_inherit_the_memory_of_the_old_one(home: Home) -> None:
+    SqliteStorage(home.database).close()
+    home.forget()
+    assert [file.name.partition(".damaged-")[0] for file in home.data_folder.iterdir()] == ["node.db"]
+    assert inspect(home.database) is None
 
 
 def test_the_lock_keeps_a_second_process_out_and_names_the_first(home: Home) -> None:

@@ -1,6 +1,8 @@
 """The node's local directory: fed behind, asked at once, and never in the way of the node."""
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from ioa_p2p.node import clock
 from ioa_p2p.node.keeping import Keeping, packed
 from ioa_p2p.node.sense import Aspect
+from ioa_p2p.storage.schema import SCHEMA_VERSION
 from ioa_p2p.wire import codec, ids, limits
 from ioa_p2p.wire.records import Card, Skill
 from ioa_p2p.wire.words import words
@@ -58,6 +61,10 @@ def found(keeping: Keeping, text: str) -> list[str]:
 
 def put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
+
+
+def content_of(path: Path) -> bytes:
+    return path.read_bytes()
 
 
 def spoil(path: Path, frame: bytes) -> None:
@@ -127,6 +134,22 @@ async def test_a_damaged_file_is_set_aside_and_begun_anew(path: Path, troubles: 
     assert path.with_name("directory.db.damaged").read_bytes() == content
     assert len(troubles) == 1
     assert "damaged" in troubles[0]
+
+
+async def test_a_file_of_a_newer_version_keeps_every_byte_and_the_node_goes_on_without_it(
+    path: Path, troubles: list[str]
+) -> None:
+    await started(path, troubles).aclose()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = content_of(path)
+    keeping = started(path, troubles)
+    hear(keeping, 1, CHART)
+    assert found(keeping, "charts") == []
+    await keeping.aclose()
+    assert content_of(path) == before
+    assert len(troubles) == 1
+    assert f"has version {SCHEMA_VERSION + 1}" in troubles[0]
 
 
 async def test_damage_met_while_running_is_set_aside_and_what_is_heard_next_is_found(

@@ -14,13 +14,13 @@ from ioa_p2p.net.memory import MemoryHub, MemoryLinks
 from ioa_p2p.net.ports import Frames
 from ioa_p2p.node import verbs
 from ioa_p2p.node.config import Config
+from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.home import Home
-from ioa_p2p.node.node import Node, dialable
+from ioa_p2p.node.node import Node
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import VERSION, Hello
-from tests.node.mesh import HELLO, Mesh
+from tests.node.mesh import HELLO, WAIT_S, Mesh, say, up
 
-WAIT_S = 60.0
 GOAL = "greet somebody with a hello"
 
 
@@ -28,18 +28,6 @@ GOAL = "greet somebody with a hello"
 async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
     async with Mesh(tmp_path) as made:
         yield made
-
-
-async def up(mesh: Mesh, *names: str) -> None:
-    await asyncio.gather(*(mesh.start(name) for name in names))
-    async with asyncio.timeout(WAIT_S):
-        await asyncio.gather(*(mesh.nodes[name].ready.wait() for name in names))
-
-
-async def say(node: Node, verb: str, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    events: list[dict[str, Any]] = []
-    async with asyncio.timeout(WAIT_S):
-        return await verbs.handlers(node)[verb](args, events.append), events
 
 
 async def three(mesh: Mesh, *, allowed: bool = True) -> None:

@@ -9,7 +9,8 @@ from ioa_p2p.dht import events
 from ioa_p2p.effects import Save
 from ioa_p2p.node import checks
 from ioa_p2p.node.alarms import KEPT_MAX
-from ioa_p2p.node.node import LAST_BOOT, Node
+from ioa_p2p.node.memory import LAST_BOOT
+from ioa_p2p.node.node import Node
 from ioa_p2p.storage.sqlite import SqliteStorage
 from tests.node.mesh import Mesh
 

@@ -12,6 +12,7 @@ from ioa_p2p.node import worker as worker_module
 from ioa_p2p.node.worker import Began, Busy, Ended, Job, Told, Worker, WorkerEvent
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.spending import Spent
 
 TEAM = b"t" * 16
 BOUND_S = 10.0
@@ -64,9 +65,9 @@ class Bench:
         self.reports.append(event)
         self._rang.set()
 
-    def start(self, number: int, attempt: int = 1, **fields: Any) -> Job:
+    def start(self, number: int, attempt: int = 1, *, own: bool = False, **fields: Any) -> Job:
         task = Task(bytes([number]) * 16, b"k" * 16, attempt, "a.skill", "goal", **fields)
-        self.worker.start(task, "agent", TEAM)
+        self.worker.start(task, "agent", TEAM, own=own)
         return Job(TEAM, task.id, attempt, "agent")
 
     async def heard(self, *wanted: WorkerEvent) -> None:
@@ -123,6 +124,48 @@ async def test_jobs_beyond_the_slots_wait_in_order() -> None:
     await bench.worker.aclose()
     assert [type(bench.of(job)[-1]) for job in jobs] == [Ended] * 4
     assert bench.worker.load == {"agent": 0}
+
+
+async def test_the_owners_tasks_wait_for_one_run_of_strangers_at_most(bench: Bench) -> None:
+    strangers = [bench.start(number) for number in range(1, 201)]
+    await bench.heard(Began(strangers[0]))
+    mine = [bench.start(number, own=True) for number in (201, 202)]
+    for ended, begun in ((strangers[0], mine[0]), (mine[0], mine[1]), (mine[1], strangers[1])):
+        bench.adapter.say(ended.task, Result({}))
+        await bench.heard(Began(begun))
+    assert [event.job for event in bench.reports if isinstance(event, Began)] == [
+        strangers[0], *mine, strangers[1]
+    ]  # fmt: skip
+
+
+async def test_a_task_cancelled_while_it_waits_keeps_no_turn(bench: Bench) -> None:
+    first, second, third = (bench.start(number) for number in (1, 2, 3))
+    await bench.heard(Began(first))
+    bench.worker.cancel(second.task)
+    await bench.heard(Ended(second, Failed("cancelled", "cancelled before its end"), 0))
+    bench.adapter.say(first.task, Result({}))
+    await bench.heard(Began(third))
+    bench.adapter.say(third.task, Result({}))
+    await bench.heard(Ended(third, Result({}), 0))
+    await bench.heard(Began(bench.start(4)))
+
+
+async def test_a_task_cancelled_in_the_moment_of_its_turn_passes_it_on(bench: Bench) -> None:
+    first, second, third = (bench.start(number) for number in (1, 2, 3))
+    await bench.heard(Began(first))
+    bench.worker.cancel(first.task)
+    while Ended(first, Failed("cancelled", "cancelled before its end"), 0) not in bench.reports:
+        await asyncio.sleep(0)
+        if not bench.adapter.running:  # the slot was given back: the next one has it and does not know yet
+            bench.worker.cancel(second.task)
+    await bench.heard(Began(third))
+
+
+async def test_what_was_spent_is_not_lost_among_later_words(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "TOLD_S", 3600.0)
+    job = bench.start(1)
+    bench.adapter.say(job.task, Progress(0.1, "", Spent(5)), Progress(0.2, "on"), Result({}))
+    await bench.heard(Told(job, Progress(0.2, "on", Spent(5)), ""))
 
 
 async def test_a_full_queue_answers_busy_and_takes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

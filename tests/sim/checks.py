@@ -1,22 +1,25 @@
 """The invariants (docs/invariants.md) as small checkers: each listens to what it needs, raises `Violation`.
 
-Made with the world; they see machines, disks, mail and events, never more than an outside observer could.
+Made with the world; they see machines, disks, mail and events, never more than an outside observer could. The
+hosts are elections alone, or whole nodes with one team.
 """
 
 from collections import defaultdict
 from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
-from ioa_p2p.team.decisions import HardState
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team import events
+from ioa_p2p.team.decisions import HardState, spaces
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import Committed, Elected
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.decision import Ack, Append, Vote, VoteReply, VoteRequest
 from ioa_p2p.wire.frames import Kind
 from tests.sim.scenario import Violation
-from tests.sim.teams import NETWORK, TEAM, member_at, touched
-from tests.sim.world import World
+from tests.sim.teams import NETWORK, member_at, touched
+from tests.sim.world import Host, World
 
 Node = Any
 
@@ -35,7 +38,7 @@ class OneCoordinator:
 
 
 class DecidedStays:
-    """I2: committed entries never differ or vanish; so whoever is elected holds all of them."""
+    """I2: what any disk calls decided never differs or vanishes; so whoever is elected holds all of it."""
 
     def __init__(self, world: World) -> None:
         self._decided: dict[int, bytes] = {}
@@ -45,20 +48,29 @@ class DecidedStays:
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if isinstance(event, Committed):
-            if self._decided.setdefault(event.index, event.frame) != event.frame:
-                raise Violation("I2", f"two decisions {event.index}")
-        elif isinstance(event, Elected) and event.coordinator == node and (member := member_at(world, node)):
-            for index, frame in self._decided.items():
+            self._decide(event.index, event.frame)
+        elif isinstance(event, Elected | events.Elected) and event.coordinator == node:
+            member = member_at(world, node)
+            for index, frame in self._decided.items() if member else ():
                 _check_holds(member, index, frame, "the new coordinator")
 
     def watch(self, world: World) -> None:
-        """What a member holds as committed is what was decided; the hash chain vouches for all before."""
         for node, member in touched(world).items():
-            seen = member.last_index, member.commit_index
-            if self._seen.get(node) != seen:
-                self._seen[node] = seen
-                if frame := self._decided.get(member.commit_index):
-                    _check_holds(member, member.commit_index, frame, "a member")
+            host, team = world.hosts[node], member.electorate.team
+            disks, seen = self._seen.get(node, (-1, 0))
+            commit = saved_commit(host, team)
+            if disks == host.disks and commit < seen:
+                raise Violation("I2", f"entry {seen} is decided no more")
+            for index in range(seen + 1 if disks == host.disks else 1, commit + 1):
+                if frame := saved_entry(host, team, index):
+                    self._decide(index, frame)
+            if frame := self._decided.get(member.commit_index):
+                _check_holds(member, member.commit_index, frame, "a member")
+            self._seen[node] = host.disks, commit
+
+    def _decide(self, index: int, frame: bytes) -> None:
+        if self._decided.setdefault(index, frame) != frame:
+            raise Violation("I2", f"two decisions {index}")
 
 
 class LogsMatch:
@@ -74,37 +86,41 @@ class LogsMatch:
             walked = self._walked[node]
             del walked[member.last_index + 1 :]
             index = member.last_index
-            while index >= 0 and self._is_new(member, walked, index):
+            while self._is_new(member, walked, index):
                 index -= 1
-            walked[index + 1 :] = [_held(member, at).hash for at in range(index + 1, member.last_index + 1)]
+            walked[index + 1 :] = [_hash_at(member, at) for at in range(index + 1, member.last_index + 1)]
 
     def _is_new(self, member: Election, walked: list[bytes], index: int) -> bool:
-        held = _held(member, index)
+        held = member.entry_at(index)
+        if held is None:
+            return False
         if index < len(walked) and walked[index] == held.hash:
             return False
         place = held.entry.incarnation, held.entry.term, index
         if self._entries.setdefault(place, held.hash) != held.hash:
             raise Violation("I3", f"two entries {index} in term {held.entry.term}")
-        if index and held.entry.previous != _held(member, index - 1).hash:
+        before = member.entry_at(index - 1)
+        if before is not None and held.entry.previous != before.hash:
             raise Violation("I3", f"entry {index} does not hold the hash of the one before")
         return True
 
 
 class CommitGrows:
-    """I4: a member's commit never goes back while it keeps its disk, and is told once each, in order."""
+    """I4: what a member told as decided it still calls so, while it keeps its disk; each is told once, in order."""
 
     def __init__(self, world: World) -> None:
-        self._commit: dict[Node, tuple[Any, int]] = {}
+        self._commit: dict[Node, tuple[int, int]] = {}
         self._told: dict[Node, tuple[int, int]] = {}
         world.watch.append(self.watch)
         world.on_event.append(self.event)
 
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
-            disk, commit = self._commit.get(node, (None, 0))
-            if disk is world.hosts[node].disk and member.commit_index < commit:
+            host = world.hosts[node]
+            disks, commit = self._commit.get(node, (0, 0))
+            if disks == host.disks and member.commit_index < commit:
                 raise Violation("I4", f"commit went from {commit} to {member.commit_index}")
-            self._commit[node] = world.hosts[node].disk, member.commit_index
+            self._commit[node] = host.disks, saved_commit(host, member.electorate.team)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, Committed):
@@ -126,19 +142,19 @@ class VotesLast:
     def send(self, world: World, source: Node, target: Node, message: Any) -> None:
         match message:
             case VoteRequest():
-                self._check_vote(world, source, message.term, source)
+                self._check_vote(world, message.team, source, message.term, source)
             case VoteReply() if message.vote:
                 vote = codec.decode(frames.parse(message.vote).body, Vote)
-                self._check_vote(world, source, vote.term, vote.candidate)
+                self._check_vote(world, message.team, source, vote.term, vote.candidate)
             case Ack(ok=True):
-                _check_saved_entry(world, source, message.index)
+                _check_saved_entry(world, source, message)
             case _:
                 pass
 
-    def _check_vote(self, world: World, voter: Node, term: int, candidate: Node) -> None:
+    def _check_vote(self, world: World, team: bytes, voter: Node, term: int, candidate: Node) -> None:
         if self._votes.setdefault((voter, term), candidate) != candidate:
             raise Violation("I5", f"a second vote in term {term}")
-        row = world.hosts[voter].disk.get(f"vote/{TEAM.hex()}", b"state")
+        row = world.hosts[voter].disk.get(spaces(team)[1], b"state")
         state = codec.decode(row, HardState) if row else None
         if state is None or state.term < term or (state.term == term and state.vote != candidate):
             raise Violation("I5", f"a vote of term {term} leaves before it is saved")
@@ -149,28 +165,31 @@ class LeaseHolds:
 
     def __init__(self, world: World, timing: Timing) -> None:
         self._timing = timing
-        self._heard: dict[tuple[Node, Node], float] = {}
+        self._heard: dict[Node, dict[Node, float]] = defaultdict(dict)
+        self._commit: dict[Node, int] = {}
         world.on_deliver.append(self.deliver)
         world.on_send.append(self.send)
-        world.on_event.append(self.event)
+        world.watch.append(self.watch)
 
     def deliver(self, world: World, source: Node, target: Node, message: Any) -> None:
-        self._heard[target, source] = world.time_s
+        self._heard[target][source] = world.time_s
 
     def send(self, world: World, source: Node, target: Node, message: Any) -> None:
-        if isinstance(message, Append):
-            self._check(world, source, "speaks")
+        if isinstance(message, Append) and (member := member_at(world, source)):
+            self._check(world, world.made_s, source, member, "speaks")
 
-    def event(self, world: World, node: Node, event: Any) -> None:
-        member = member_at(world, node)
-        if isinstance(event, Committed) and member is not None and member.role is Role.COORDINATOR:
-            self._check(world, node, f"decides {event.index}")
+    def watch(self, world: World) -> None:
+        for node, member in touched(world).items():
+            if self._commit.get(node) != member.commit_index and member.role is Role.COORDINATOR:
+                self._check(world, world.time_s, node, member, f"decides {member.commit_index}")
+            self._commit[node] = member.commit_index
 
-    def _check(self, world: World, node: Node, does: str) -> None:
-        since = world.time_s - self._timing.lease_s / world.hosts[node].boot_rate - 0.001
-        heard = sum(at >= since for (target, _), at in self._heard.items() if target == node)
-        if heard + 1 < len(world.hosts) // 2 + 1:
-            raise Violation("I8", f"a coordinator {does} and heard {heard} of {len(world.hosts) - 1} in its lease")
+    def _check(self, world: World, at_s: float, node: Node, member: Election, does: str) -> None:
+        since = at_s - self._timing.lease_s / world.hosts[node].boot_rate - 0.001
+        heard, voters = self._heard[node], member.electorate.voters
+        near = sum(source in voters for source, at in heard.items() if at >= since)
+        if near + (node in voters) < member.electorate.majority:
+            raise Violation("I8", f"a coordinator {does} and heard {near} of {len(voters)} voters in its lease")
 
 
 class Certified:
@@ -180,12 +199,12 @@ class Certified:
         world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
-        member = member_at(world, node)
-        if not isinstance(event, Elected) or member is None or member.term != event.term:
+        member = member_at(world, node) if isinstance(event, Elected | events.Elected) else None
+        if member is None or member.term != event.term:
             return
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in member.certificate]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (event.term, event.coordinator)}
-        if len(voters & set(world.hosts)) < len(world.hosts) // 2 + 1:
+        if len(voters & member.electorate.voters) < member.electorate.majority:
             raise Violation("I1", f"term {event.term} is followed on {len(voters)} votes")
 
 
@@ -196,21 +215,31 @@ def watch_election(world: World, timing: Timing) -> None:
     LeaseHolds(world, timing)
 
 
-def _held(member: Election, index: int) -> Any:
+# -- reading disks
+
+
+def saved_commit(host: Host, team: bytes) -> int:
+    """Up to where a disk says that entries are decided."""
+    return int.from_bytes(host.disk.get(spaces(team)[1], b"commit") or b"", "big")
+
+
+def saved_entry(host: Host, team: bytes, index: int) -> bytes | None:
+    return host.disk.get(spaces(team)[0], index.to_bytes(8, "big"))
+
+
+def _hash_at(member: Election, index: int) -> bytes:
     held = member.entry_at(index)
-    assert held is not None
-    return held
+    return held.hash if held else b""
 
 
-def _check_holds(member: Election, index: int, frame: bytes, who: str) -> None:
+def _check_holds(member: Any, index: int, frame: bytes, who: str) -> None:
     held = member.entry_at(index)
     if held is None or held.frame != frame:
         raise Violation("I2", f"{who} lacks decision {index}")
 
 
-def _check_saved_entry(world: World, node: Node, index: int) -> None:
-    member = member_at(world, node)
-    assert member is not None
-    row = world.hosts[node].disk.get(f"decision/{TEAM.hex()}", index.to_bytes(8, "big"))
-    if index and (row is None or row != _held(member, index).frame):
-        raise Violation("I5", f"entry {index} is acknowledged before it is saved")
+def _check_saved_entry(world: World, node: Node, ack: Ack) -> None:
+    host, member = world.hosts[node], member_at(world, node)
+    row, held = saved_entry(host, ack.team, ack.index), member.entry_at(ack.index) if member else None
+    if ack.index and (row is None or (held is not None and not host.unsynced and row != held.frame)):
+        raise Violation("I5", f"entry {ack.index} is acknowledged before it is saved")

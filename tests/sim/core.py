@@ -28,8 +28,11 @@ SCENARIOS = (
 )
 
 
+REGRESSIONS = Path(__file__).with_name("regressions.txt")
+
+
 def regressions(scenario: str) -> list[int]:
     """Kept seeds of a scenario: lines "scenario seed reason" of regressions.txt."""
-    text = Path(__file__).with_name("regressions.txt").read_text(encoding="utf-8")
+    text = REGRESSIONS.read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     return [int(seed) for name, seed, *_ in lines if name == scenario]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ioa_p2p.dht import join, keeper, machine, publisher, records, store, tokens
+from ioa_p2p.dht.records import Claim, Gate
 from ioa_p2p.effects import Effect, Now, Save
-from ioa_p2p.wire import frames
 from ioa_p2p.wire.dht import Verdict
 from tests.sim.scenario import Mutant
 
@@ -24,33 +24,35 @@ def put_again_extends(patch: pytest.MonkeyPatch) -> None:
             self._take_out(held)
         return sound(self, now, item, source)
 
-    def admit(self: records.Gate, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
-        return self._store.put(now, records.item_of(raw), source)
+    def admit(
+        self: records.Gate, now: Now, claim: records.Claim, source: bytes, sender: bytes | None = None
+    ) -> Verdict:
+        return self._store.put(now, records.item_of(claim.frame.raw), source)
 
     sound = store.Store.put
     patch.setattr(store, "keep_until", lambda now, item: now.boot + item.body.ttl)
     patch.setattr(store.Store, "put", put)
-    patch.setattr(records.Gate, "admit", admit)
+    patch.setattr(Gate, "admit", admit)
 
 
 def older_replaces_newer(patch: pytest.MonkeyPatch) -> None:
-    def admit(self: records.Gate, now: Now, raw: bytes, source: bytes, sender: bytes | None = None) -> Verdict:
-        frame = frames.parse(raw)
-        head = records._head(frame)
-        return self._store.put(now, self._prove(now, frame, head, records.ids.blake(raw)), source)
+    def admit(
+        self: records.Gate, now: Now, claim: records.Claim, source: bytes, sender: bytes | None = None
+    ) -> Verdict:
+        return self._store.put(now, self._prove(now, claim), source)
 
     patch.setattr(store.Store, "_replaces", lambda self, new, old: True)
-    patch.setattr(records.Gate, "admit", admit)
+    patch.setattr(Gate, "admit", admit)
 
 
 def signer_not_checked(patch: pytest.MonkeyPatch) -> None:
     """Receivers believe every signature; the world's own check is not theirs."""
-    patch.setattr(records.Gate, "_prove", _unproven)
+    patch.setattr(Gate, "_prove", _unproven)
 
 
-def _unproven(self: Any, now: Now, frame: frames.Frame, head: Any, hash_: bytes) -> store.Item:
-    records.check_window(now, head)
-    return records.item_of(frame.raw)
+def _unproven(self: Any, now: Now, claim: Claim) -> store.Item:
+    records.check_window(now, claim.head)
+    return records.item_of(claim.frame.raw)
 
 
 def token_not_checked(patch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import LinkPeer, Propose, StepDown
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import BATTERY, LAN, WAN, Timing
 from tests.sim.checks import watch_election
 from tests.sim.scenario import Violation
@@ -122,17 +123,18 @@ def play(seed: int, part: Any = Election) -> World:
     for host in trial.world.hosts.values():
         host.boot_rate, host.wall_offset_s = dice.uniform(0.99, 1.01), dice.uniform(-600, 600)
     trial.propose_often((0.2 * timing.beat_s, 1.2 * timing.beat_s))
-    _storm(trial, dice, (size - 1) // 2 if lose_disks else 0)
-    trial.world.run(STORM_BEATS * timing.beat_s)
+    storm_s = STORM_BEATS * timing.beat_s
+    begin_storm(trial, dice, storm_s, (size - 1) // 2 if lose_disks else 0)
+    trial.world.run(storm_s)
     _check_recovery(trial)
     return trial.world
 
 
-def _storm(trial: Trial, dice: random.Random, disks: int) -> None:
+def begin_storm(trial: Trial, dice: random.Random, seconds: float, disks: int = 0) -> None:
     """Faults drawn until the calm. disks: how many may be lost; a majority must remember, or none may vote."""
     beat_s = trial.cast.timing.beat_s
-    at = dice.uniform(1, 6)
-    while at < STORM_BEATS:
+    at, beats = dice.uniform(1, 6), seconds / beat_s
+    while at < beats:
         trial.world.at(at * beat_s, _fault(trial, dice, disks))
         at += dice.uniform(0.4, 5)
 

@@ -14,7 +14,7 @@ import pytest
 from ioa_p2p.effects import Effect, Now, Rows, Send, SetTimer
 from ioa_p2p.errors import UsageError
 from ioa_p2p.gossip.commands import LinkPeer, OpenChannel, Say
-from ioa_p2p.gossip.events import Forked, Said
+from ioa_p2p.gossip.events import Forked, Gap, Said
 from ioa_p2p.gossip.machine import GossipMachine
 from ioa_p2p.wire.gossip import Entries, Entry, Frontier, Head, Held, Want
 from tests.gossip.team import KEYS, NETWORK, NODES, TEAM, chain, signed
@@ -42,6 +42,7 @@ class Team:
         self.said: dict[bytes, dict[bytes, int]] = {node: {} for node in self.honest}
         self.lines: dict[tuple[bytes, int], Entry] = {}
         self.forks: dict[bytes, dict[bytes, int]] = {node: {} for node in self.honest}
+        self.gaps: dict[bytes, set[tuple[bytes, int]]] = {node: set() for node in self.honest}
         self.world.on_event.append(self._check)
         for node in self.honest:
             self.world.add(node, make)
@@ -93,24 +94,41 @@ class Team:
     def _check(self, world: World, node: Any, event: Any) -> None:
         if isinstance(event, Forked):
             self.forks[node][event.author] = event.seq
-        if isinstance(event, Said):
+        if isinstance(event, Gap):
+            self.gaps[node].update((event.author, seq) for seq in range(event.first, event.last + 1))
+        if isinstance(event, Said) and (event.author, event.seq) in self.gaps[node]:
+            self._check_late(node, event)
+        elif isinstance(event, Said):
             self._check_entry(node, event.entry)
             self._check_causes(node, event.entry)
             self.said[node][event.author] = event.seq
 
+    def _check_late(self, node: bytes, event: Said) -> None:
+        """A marked gap is filled, once, and by what its author said there."""
+        self.gaps[node].discard((event.author, event.seq))
+        if not event.late:
+            raise Violation("C2", f"{event.seq} was given up and is told as if it were in time")
+        self._check_same(event.entry)
+        self.said[node][event.author] = max(event.seq, self.said[node].get(event.author, 0))
+
     def _check_entry(self, node: bytes, entry: Entry) -> None:
         said = self.said[node].get(entry.node, 0)
+        while (entry.node, said + 1) in self.gaps[node]:
+            said += 1
         if entry.node not in self.nodes:
             raise Violation("C1", "an entry of somebody who is no member")
         if entry.seq != said + 1:
             raise Violation("C2", f"said {entry.seq} after {said}")
+        self._check_same(entry)
+
+    def _check_same(self, entry: Entry) -> None:
         if entry.node in self.honest and self.lines.setdefault((entry.node, entry.seq), entry) != entry:
             raise Violation("C3", "one number, two lines")
 
     def _check_causes(self, node: bytes, entry: Entry) -> None:
         for author, seq in entry.seen:
             ends = self.forks[node].get(author, seq)
-            if self.said[node].get(author, 0) < seq <= ends:
+            if self.said[node].get(author, 0) < seq <= ends and (author, seq) not in self.gaps[node]:
                 raise Violation("C4", "an entry before what its author had seen")
 
     # -- progress, asserted only after the faults stop

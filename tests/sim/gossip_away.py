@@ -7,14 +7,18 @@ Rule R1: docs/invariants.md.
 
 from typing import Any
 
-from ioa_p2p.wire.gossip import GossipMessage, pack
-from tests.sim.gossip import Team
+from ioa_p2p.storage.memory import MemoryStorage
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.gossip import Entries, GossipMessage, pack
+from tests.gossip.team import TEAM
+from tests.sim.gossip import HEAL_S, Team
 from tests.sim.scenario import Violation
 from tests.sim.world import Weather, World
 
 RATIO_MAX = 1.3
 CATCH_UP_S = 30.0
 TURN_S = 0.7
+GAP_S = limits.CHAT_GAP_S  # as it stands, whatever a planted fault makes of it
 BODY = bytes(200)
 IN_ORDER = Weather(delay_s=(0.02, 0.02))  # as a link: nothing overtakes
 
@@ -77,6 +81,48 @@ def two_away() -> Team:
     for toll, node in zip(tolls, (away, too), strict=True):
         toll.check(_entry_bytes(team, node))
     return team
+
+
+def nobody_has_it() -> Team:
+    """A line is lost on its way to all, and its author's disk with it: after a minute all talk on over a marked gap;
+    one finds the line, and then all have it."""
+    team = Team(1, 4, IN_ORDER)
+    author, *others = team.nodes
+    team.link_all()
+    team.world.run(1.0)
+    lost = _say_unheard(team, author, others)
+    team.say(author)
+    team.world.run(0.03)
+    team.crash(author)
+    team.world.hosts[author].disk = MemoryStorage()
+    team.world.run(GAP_S / 2)
+    _must_say(team, others, author, 0)
+    team.crash(others[0])
+    team.restart(others[0])
+    team.world.run(GAP_S)
+    _must_say(team, others[1:], author, 2)
+    team.world.deliver(others[1], others[2], Entries(lost))
+    if not team.world.run(HEAL_S, until=lambda: not any(team.gaps[node] for node in others[1:])):
+        raise Violation("L3", "a gap is not filled though somebody has its line")
+    return team
+
+
+def _say_unheard(team: Team, author: bytes, others: list[bytes]) -> bytes:
+    """A line that nobody hears: its frame."""
+    for other in others:
+        team.world.cut(author, other)
+    team.say(author)
+    team.world.run(0.05)
+    team.world.mend()
+    disk = team.world.hosts[author].disk
+    [(_, raw)] = disk.scan(f"chat/{TEAM.hex()}/{author.hex()}/0")
+    return raw
+
+
+def _must_say(team: Team, nodes: list[bytes], author: bytes, seq: int) -> None:
+    said = [team.said[node].get(author, 0) for node in nodes]
+    if said != [seq] * len(nodes):
+        raise Violation("L3", f"with a line missing {said} are said, not {seq}")
 
 
 def _talk(team: Team, authors: list[bytes], entries: int) -> None:

@@ -7,6 +7,7 @@ from ioa_p2p.crypto import envelope
 from ioa_p2p.effects import Effect, Now, Send
 from ioa_p2p.gossip.blobs import Blobs, Fetch
 from ioa_p2p.gossip.channel import Channel
+from ioa_p2p.gossip.gaps import Gaps
 from ioa_p2p.gossip.log import Chain, Judgement
 from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
@@ -94,6 +95,7 @@ def no_relay(patch: pytest.MonkeyPatch) -> None:
 
 def wants_never_repeated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "CHAT_ANSWER_S", 10_000.0)
+    patch.setattr(limits, "CHAT_RANGE_S_MAX", 10_000.0)
 
 
 def deaf_pushed_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -145,6 +147,22 @@ def pulled_lines_passed_on_whole(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Repair, "is_answer", lambda repair, boot, author, seq, peer: False)
 
 
+def gaps_wait_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """What nobody has keeps back all that its author said after it."""
+    patch.setattr(Gaps, "overdue", lambda gaps, boot: [])
+    patch.setattr(Gaps, "next_due", None)
+
+
+def gaps_not_asked_for_again(patch: pytest.MonkeyPatch) -> None:
+    """Once given up, for ever given up."""
+    patch.setattr(Channel, "_want_hole", lambda *_: [])
+
+
+def gaps_met_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Whoever hears too early an entry does not wait for those before it."""
+    patch.setattr(limits, "CHAT_GAP_S", 0.05)
+
+
 MUTANTS = (
     Mutant("no signature check", no_signature_check, frozenset({"C1", "C3", "C5"})),
     Mutant("no hash link", no_hash_link, frozenset({"C5"})),
@@ -160,6 +178,9 @@ MUTANTS = (
     Mutant("wants never repeated", wants_never_repeated, frozenset({"L3"})),
     Mutant("asked of two at once", asked_of_two_at_once, frozenset({"R1"})),
     Mutant("pulled lines passed on whole", pulled_lines_passed_on_whole, frozenset({"R1"})),
+    Mutant("gaps wait for ever", gaps_wait_for_ever, frozenset({"L3"})),
+    Mutant("gaps not asked for again", gaps_not_asked_for_again, frozenset({"L3"})),
+    Mutant("gaps met at once", gaps_met_at_once, frozenset({"C4", "L3"})),
     Mutant("deaf pushed for ever", deaf_pushed_for_ever, frozenset({"C6"})),
     Mutant("pieces not checked", pieces_not_checked, frozenset({"L3"})),
     Mutant("fetch waits for ever", fetch_waits_for_ever, frozenset({"L3"})),

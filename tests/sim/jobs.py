@@ -7,7 +7,7 @@ outside world is counted in `effects` under their idempotency key.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -33,10 +33,12 @@ from ioa_p2p.team.events import (
 )
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.team import Team
+from ioa_p2p.team.timing import LAN, Timing
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
 from ioa_p2p.wire.records import Card, Skill
 from ioa_p2p.wire.roster import Member, SkillBrief
+from ioa_p2p.wire.spending import NOTHING, Spent
 from ioa_p2p.wire.step import TaskSpec
 from tests.mind.market import ANALYST, CHARTER, DEVICE, GOAL, WRITER
 from tests.sim.world import World
@@ -56,10 +58,12 @@ CAST: dict[str, tuple[Skill, ...]] = {
 
 @dataclass(eq=False)
 class Run:
-    """One run of a task in one life of a node. told: its result was taken by the node."""
+    """One run of a task in one life of a node. disks: how many the node had lost before. told: its result was taken
+    by the node."""
 
     node: bytes
     life: int
+    disks: int
     start: StartTask
     over: bool = False
     told: bool = False
@@ -73,15 +77,19 @@ class Run:
 class Jobs:
     """Nodes with agents; the first one launches. machine: the class to make them of; a mutant goes here.
 
-    run_s: how long runs take. dies: whether a run ends with the death of its worker process.
+    homes: agents that live at another one's node. run_s: how long runs take. spends: what they use up. dies: whether
+    a run ends with the death of its worker process.
     """
 
     seed: int
     agents: dict[str, tuple[Skill, ...]] = field(default_factory=lambda: dict(CAST))
+    homes: dict[str, str] = field(default_factory=dict)
     goal: str = GOAL
     machine: Callable[..., Teams] = Teams
+    timing: Timing = LAN
     policy: Policy = field(default_factory=lambda: Policy(goal_s=300))
     run_s: Callable[[TaskSpec], float] = lambda spec: 2.0
+    spends: Callable[[TaskSpec], Spent] = lambda spec: NOTHING
     dies: Callable[[TaskSpec], bool] = lambda spec: False
     repeats_plans: bool = False
     effects: list[Run] = field(default_factory=list)
@@ -90,8 +98,10 @@ class Jobs:
     def __post_init__(self) -> None:
         self.world = World(self.seed)
         self.world.on_event.append(self._on_event)
-        self.keys = {name: NodeKey(bytes([number + 1]) * 32) for number, name in enumerate(self.agents)}
+        own = [name for name in self.agents if name not in self.homes]
+        self.keys = {name: NodeKey(bytes([number + 1]) * 32) for number, name in enumerate(own)}
         self.names = {key.node: name for name, key in self.keys.items()}
+        self.keys |= {name: self.keys[home] for name, home in self.homes.items()}
         self.policy = replace(self.policy, leaders=frozenset(self.names))
 
     def start(self) -> None:
@@ -114,15 +124,15 @@ class Jobs:
 
     def _make(self, node: bytes, rows: Rows, rng: random.Random, now: Now) -> Teams:
         everybody = frozenset(self.names)
-        return self.machine(self.keys[self.names[node]], NETWORK, rows, rng, lambda: everybody)
+        return self.machine(self.keys[self.names[node]], NETWORK, rows, rng, lambda: everybody, timing=self.timing)
 
-    def member(self, node: bytes) -> Member:
-        name = self.names[node]
+    def member(self, name: str) -> Member:
         briefs = tuple(SkillBrief(s.name, s.inputs, s.outputs, s.effect, s.description) for s in self.agents[name])
-        return Member(node, name, briefs, (f"/memory/{name}",), True, 100)
+        return Member(self.node(name), name, briefs, (f"/memory/{name}",), True, 100)
 
     def offer(self, node: bytes) -> None:
-        self.world.command(node, Offer((self.member(node),) if self.agents[self.names[node]] else ()))
+        here = [name for name, skills in self.agents.items() if skills and self.node(name) == node]
+        self.world.command(node, Offer(tuple(map(self.member, here))))
 
     def launch(self) -> None:
         """The same launch whenever it is called."""
@@ -130,12 +140,12 @@ class Jobs:
             FoundAgent(self.node(name), Card(name, skills=skills)) for name, skills in self.agents.items() if skills
         ]
         roles = wants(self.goal, found).roles
-        self.world.command(self.asker, Launch(TEAM, self.goal, self.member(self.asker), roles, self.policy))
+        self.world.command(self.asker, Launch(TEAM, self.goal, self.member(self.names[self.asker]), roles, self.policy))
 
     # -- processes come and go
 
-    def crash(self, node: bytes) -> None:
-        self.world.crash(node)
+    def crash(self, node: bytes, *, lose_disk: bool = False) -> None:
+        self.world.crash(node, lose_disk=lose_disk)
         self.notice(node, up=False)
 
     def restart(self, node: bytes) -> None:
@@ -179,7 +189,7 @@ class Jobs:
                 pass
 
     def _begin(self, node: bytes, event: StartTask) -> None:
-        run = Run(node, self.world.hosts[node].life, event)
+        run = Run(node, self.world.hosts[node].life, self.world.hosts[node].disks, event)
         self.runs.append(run)
         spec, long_s = event.spec, self.run_s(event.spec)
         self.world.after(0.1, lambda: self._report(run, TaskProgress(event.team, spec.id, spec.attempt, 0.1)))
@@ -196,8 +206,10 @@ class Jobs:
         self.effects.append(run)
         skill = next(skill for skill in self.agents[spec.agent] if skill.name == spec.skill)
         outputs = codec.encode(dict.fromkeys(skill.outputs, spec.agent))
-        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), f"{spec.skill} by {spec.agent}"))
-        run.told = not self.world.hosts[run.node].frozen and self.world.hosts[run.node].life == run.life
+        summary, spent = f"{spec.skill} by {spec.agent}", self.spends(spec)
+        self._report(run, TaskDone(run.start.team, spec.id, spec.attempt, outputs, (), summary, spent))
+        host = self.world.hosts[run.node]
+        run.told = not host.frozen and host.life == run.life and not host.unsynced
         run.over = True
 
     def _report(self, run: Run, command: TaskProgress | TaskDone | WorkerDied) -> None:
@@ -206,13 +218,10 @@ class Jobs:
 
     # -- looking
 
-    def teams(self) -> dict[bytes, Team]:
-        """The team at every node that lives and knows it."""
-        return {
-            node: host.machine.teams[TEAM]
-            for node, host in self.world.hosts.items()
-            if isinstance(host.machine, Teams) and TEAM in host.machine.teams
-        }
+    def teams(self, nodes: Iterable[bytes] | None = None) -> dict[bytes, Team]:
+        """The team at every node (of `nodes`) that lives and knows it."""
+        machines = ((node, self.world.hosts[node].machine) for node in (self.world.hosts if nodes is None else nodes))
+        return {node: one.teams[TEAM] for node, one in machines if isinstance(one, Teams) and TEAM in one.teams}
 
     def coordinator(self) -> bytes | None:
         leads = [team for team in self.teams().values() if team.coordinator == team.node]
@@ -225,10 +234,15 @@ class Jobs:
         """The team came to its end, or the launch to its."""
         return self.concluded() or (not self.teams() and bool(self.told(LaunchFailed)))
 
+    def concluded_among(self, nodes: Iterable[bytes]) -> bool:
+        """One of these knows the end."""
+        return any(team.state.conclusion is not None for team in self.teams(nodes).values())
+
     def concluded(self) -> bool:
-        """Every member that lives knows the end."""
+        """Every member that lives knows the end; who lost its disk perhaps nothing at all."""
         teams = self.teams()
         voters = {voter for team in teams.values() for voter in team.state.roster.voters}
-        alive = [node for node in voters if self.world.hosts[node].machine is not None]
+        hosts = {node: self.world.hosts[node] for node in voters}
+        alive = [node for node, host in hosts.items() if host.machine and (node in teams or not host.disks)]
         ends = [team.state.conclusion for team in teams.values()]
         return bool(alive) and len(ends) == len(alive) and None not in ends

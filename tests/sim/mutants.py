@@ -8,11 +8,12 @@ import msgspec
 
 from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.decisions import HardState
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.team.intake import Intake
 from ioa_p2p.team.replication import Replication
+from ioa_p2p.team.role import Role
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Ack, Append, PreVoteRequest, VoteRequest
 from tests.sim.scenario import Mutant
@@ -66,6 +67,13 @@ class SkipsCheckQuorum(Election):
     """Goes on coordinating without a majority, or after a sleep."""
 
     def _has_lapsed(self, now: Now) -> bool:
+        return False
+
+
+class SleepsUnnoticed(SkipsCheckQuorum):
+    """Takes no notice of a jump of time."""
+
+    def _slept(self, now: Now) -> bool:
         return False
 
 
@@ -161,6 +169,7 @@ MUTANTS = (
     Mutant("no-log-check", SkipsLogCheck, frozenset({"I2"})),
     Mutant("no-pre-vote", SkipsPreVote, frozenset({"undisturbed"})),
     Mutant("no-check-quorum", SkipsCheckQuorum, frozenset({"I8"})),
+    Mutant("sleep-unnoticed", SleepsUnnoticed, frozenset({"I8"})),
     Mutant("lease-ignored", IgnoresLease, frozenset({"undisturbed"})),
     Mutant("old-term-counted", CountsOldTerms, frozenset({"I2"})),
     Mutant("decided-early", DecidesEarly, frozenset({"I2", "I8"})),

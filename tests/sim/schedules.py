@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ioa_p2p.crypto.envelope import seal
-from ioa_p2p.team.election import Role
 from ioa_p2p.team.election_events import StepDown
+from ioa_p2p.team.role import Role
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, Vote
 from ioa_p2p.wire.frames import Kind

@@ -1,6 +1,7 @@
 """A whole team under random faults, then under none: the job ends, whatever happened.
 
-0 s ── launch, kills of coordinator, worker, launcher, freezes, cuts, bad weather ──> 40 s ── calm ──> the end, L2
+0 s ── launch, kills of coordinator, worker, launcher, lost disks, freezes, sleeps, cuts, bridges, jumping clocks, bad
+weather ──> 40 s ── calm ──> L1: led again ──> L2: the end
 """
 
 import random
@@ -9,26 +10,29 @@ from typing import Any
 
 from ioa_p2p.team.events import Policy
 from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.timing import LAN, WAN
 from ioa_p2p.wire.records import Skill
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
+from tests.sim.checks import watch_election
 from tests.sim.jobs import CAST, Jobs
 from tests.sim.scenario import Violation
 from tests.sim.team_checks import watch_team
 from tests.sim.world import Weather, World
 
+SIZES = (3, 5, 7)
 STORM_S = 40.0
 GOAL_S = 240
 LATE_S = 60.0  # L2: every task is final by its deadline and this
 
 
 def play(seed: int, part: Any = Teams) -> World:
-    """One seed. Raises Violation."""
+    """One seed; a third of them for each size. Raises Violation."""
     dice = random.Random(f"team {seed}")
-    jobs = Jobs(seed, _cast(dice), machine=part, policy=Policy(goal_s=GOAL_S))
-    longest_s = dice.choice([2.0, 8.0, 25.0])
-    jobs.run_s = lambda spec: 0.5 + longest_s * (spec.id[0] / 255)
-    jobs.dies = lambda spec: spec.id[1] < 12
-    jobs.repeats_plans = dice.random() < 0.3
+    jobs = _jobs(seed, dice, SIZES[seed % len(SIZES)], part)
     watch_team(jobs)
+    watch_election(jobs.world, jobs.timing)
+    jobs.world.weather = _weather(dice)
     jobs.start()
     for host in jobs.world.hosts.values():
         host.wall_offset_s, host.boot_rate = dice.uniform(-250, 250), dice.uniform(0.99, 1.01)
@@ -37,20 +41,27 @@ def play(seed: int, part: Any = Teams) -> World:
     _storm(jobs, dice)
     jobs.world.run(STORM_S)
     calm(jobs)
+    recover(jobs)
     finish(jobs)
     return jobs.world
 
 
-def _cast(dice: random.Random) -> dict[str, tuple[Skill, ...]]:
-    """The usual job with one or two of each; effects of all classes."""
+def _jobs(seed: int, dice: random.Random, size: int, part: Any) -> Jobs:
+    """The usual job with one or two of each agent, at `size` nodes; effects of all classes."""
     effects = {skill.name: dice.choice(["pure", "pure", "idempotent", "once"]) for (skill,) in list(CAST.values())[1:]}
-    cast: dict[str, tuple[Skill, ...]] = {"asker": ()}
-    for name, skills in list(CAST.items())[1:]:
-        mine = tuple(with_effect(skill, effects[skill.name]) for skill in skills)
-        cast[name] = mine
-        if not name.startswith("device") and dice.random() < 0.3:
-            cast[f"{name}-b"] = mine
-    return cast
+    cast = {name: tuple(with_effect(skill, effects[skill.name]) for skill in skills) for name, skills in CAST.items()}
+    own, others = list(cast)[:size], list(cast)[size:]
+    spares = {f"{name}-b": cast[name] for name in ("analyst", "charter", "writer") if dice.random() < 0.3}
+    homes = {name: dice.choice(own) for name in (*others, *spares)}
+    caps = Caps(budget=Allowance(dice.choice([None, 1_000]), calls=dice.choice([None, None, 12]), agents=16))
+    jobs = Jobs(seed, cast | spares, homes, machine=part, policy=Policy(goal_s=GOAL_S, caps=caps))
+    jobs.spends = lambda spec: Spent((spec.budget.tokens or 0) * spec.id[2] // 255, calls=1)
+    longest_s = dice.choice([2.0, 8.0, 25.0])
+    jobs.run_s = lambda spec: 0.5 + longest_s * (spec.id[0] / 255)
+    jobs.dies = lambda spec: spec.id[1] < 12
+    jobs.repeats_plans = dice.random() < 0.3
+    jobs.timing = dice.choice([LAN, LAN, LAN, LAN, LAN, WAN])
+    return jobs
 
 
 def with_effect(skill: Skill, effect: Any) -> Skill:
@@ -69,9 +80,9 @@ def _storm(jobs: Jobs, dice: random.Random) -> None:
 
 def _fault(jobs: Jobs, dice: random.Random) -> Callable[[], None]:
     world, (node, other) = jobs.world, dice.sample(jobs.nodes, 2)
-    seconds, side = dice.uniform(0.1, 14), dice.sample(jobs.nodes, dice.randint(1, 3))
-    weather = Weather(dice.uniform(0, 0.3), dice.uniform(0, 0.2), (0.001, dice.choice([0.02, 0.2])), 0.0005)
-    match dice.randrange(9):
+    seconds, shuffled = dice.uniform(0.1, 14), dice.sample(jobs.nodes, len(jobs.nodes))
+    share, step_s, weather = dice.randrange(1, len(shuffled)), dice.uniform(-3, 3), _weather(dice)
+    match dice.randrange(13):
         case 0:
             return lambda: kill(jobs, node, seconds)
         case 1 | 2:
@@ -81,27 +92,55 @@ def _fault(jobs: Jobs, dice: random.Random) -> Callable[[], None]:
         case 4:
             return lambda: kill(jobs, jobs.asker, seconds)
         case 5:
-            return lambda: freeze(jobs, node, seconds)
+            return lambda: kill(jobs, node, seconds, lose_disk=True)
         case 6:
-            return lambda: _cut(jobs, node, other, seconds)
+            return lambda: freeze(jobs, node, seconds)
         case 7:
-            return lambda: _split(jobs, side, seconds)
+            return lambda: freeze(jobs, jobs.coordinator() or node, seconds, deaf=True)
+        case 8:
+            return lambda: _cut(jobs, node, other, seconds)
+        case 9:
+            return lambda: _split(jobs, shuffled[:share], shuffled[share:], seconds)
+        case 10:
+            return lambda: _split(jobs, shuffled[1 : share + 1], shuffled[share + 1 :], seconds)
+        case 11:
+            return lambda: step_clock(jobs, node, step_s)
         case _:
             return lambda: setattr(world, "weather", weather)
 
 
-def kill(jobs: Jobs, node: bytes, seconds: float) -> None:
-    """Crash, and start again after a while."""
-    if jobs.world.hosts[node].machine is not None:
+def _weather(dice: random.Random) -> Weather:
+    delay_s, sync_s = (0.001, dice.choice([0.02, 0.2])), (0.0, dice.choice([0.0, 0.02]))
+    return Weather(dice.uniform(0, 0.3), dice.uniform(0, 0.2), delay_s, 0.0005, sync_s)
+
+
+def kill(jobs: Jobs, node: bytes, seconds: float, *, lose_disk: bool = False) -> None:
+    """Crash, and start again after a while. Disks are lost only as long as a majority remembers; the launcher's
+    never, for its goal would be lost with it."""
+    host = jobs.world.hosts[node]
+    if host.machine is not None:
         _thaw(jobs, node)
-        jobs.crash(node)
+        jobs.crash(node, lose_disk=lose_disk and _may_lose_disk(jobs, node))
         _back_later(jobs, node, seconds)
 
 
-def freeze(jobs: Jobs, node: bytes, seconds: float) -> None:
-    if not jobs.world.hosts[node].frozen:
-        jobs.world.freeze(node)
+def _may_lose_disk(jobs: Jobs, node: bytes) -> bool:
+    voters = next((team.state.roster.voters for team in jobs.teams().values()), frozenset())
+    lost = {other for other in voters if jobs.world.hosts[other].disks} | {node}
+    return node != jobs.asker and len(lost) <= (len(voters) - 1) // 2
+
+
+def freeze(jobs: Jobs, node: bytes, seconds: float, *, deaf: bool = False) -> None:
+    """SIGSTOP; `deaf`: suspend, where mail is lost as well."""
+    host = jobs.world.hosts[node]
+    if not host.frozen and host.machine is not None:
+        jobs.world.freeze(node, deaf=deaf)
         jobs.world.after(seconds, lambda: _thaw(jobs, node))
+
+
+def step_clock(jobs: Jobs, node: bytes, step_s: float) -> None:
+    """Its wall clock is set by somebody."""
+    jobs.world.hosts[node].wall_offset_s += step_s
 
 
 def calm(jobs: Jobs) -> None:
@@ -112,6 +151,26 @@ def calm(jobs: Jobs) -> None:
         _thaw(jobs, node)
         _back(jobs, node)
     jobs.launch()
+
+
+def recover(jobs: Jobs) -> None:
+    """L1: within three election timeouts there is a coordinator that decides and that a majority follows."""
+    if not jobs.world.run(3 * jobs.timing.wait_s_max, until=lambda: _is_led(jobs)):
+        raise Violation("L1", "nobody leads three election timeouts after the calm")
+
+
+def _is_led(jobs: Jobs) -> bool:
+    """Also when the end is known, or there is no team yet that could be led."""
+    teams, lead = jobs.teams(), jobs.coordinator()
+    if not teams or any(team.state.conclusion is not None for team in teams.values()):
+        return True
+    if lead is None:
+        return False
+    election = teams[lead].election
+    newest = election.entry_at(election.commit_index)
+    following = sum(team.election.fence == election.fence and team.coordinator == lead for team in teams.values())
+    decides = newest is not None and newest.entry.term == election.term
+    return decides and following >= election.electorate.majority
 
 
 def finish(jobs: Jobs) -> None:
@@ -131,7 +190,10 @@ def _back_later(jobs: Jobs, node: bytes, seconds: float) -> None:
 
 
 def _back(jobs: Jobs, node: bytes) -> None:
-    if jobs.world.hosts[node].machine is None:
+    """Half of the starts follow a reboot."""
+    host = jobs.world.hosts[node]
+    if host.machine is None:
+        host.boot_offset_s += jobs.world.rng.choice([0.0, jobs.world.rng.uniform(-900, 900)])
         jobs.restart(node)
         if node == jobs.asker:
             jobs.launch()
@@ -147,6 +209,7 @@ def _cut(jobs: Jobs, source: bytes, target: bytes, seconds: float) -> None:
     jobs.world.after(seconds, lambda: jobs.world.mend(source, target))
 
 
-def _split(jobs: Jobs, side: list[bytes], seconds: float) -> None:
-    jobs.world.split(side, [node for node in jobs.nodes if node not in side])
+def _split(jobs: Jobs, one: list[bytes], other: list[bytes], seconds: float) -> None:
+    """Who is on neither side is a bridge between both."""
+    jobs.world.split(one, other)
     jobs.world.after(seconds, jobs.world.mend)

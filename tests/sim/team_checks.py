@@ -8,6 +8,7 @@ from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
+from ioa_p2p.team.budget import KINDS
 from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
 from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.tasks import TaskState
@@ -46,11 +47,8 @@ class CommittedFirst:
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, StartTask):
             return
-        for index, entry in _log(world, node).items():
-            if _gives(entry, event.spec):
-                self._check(world, node, index, entry)
-                return
-        raise Violation("I10", "a task starts that the node's log does not hold")
+        index, _ = given_in(world, node, event.spec)
+        self._check(world, node, index, _log(world, node)[index])
 
     def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
         row, members = _row(world, node, index), self._jobs.teams()[node].state.roster.voters
@@ -70,7 +68,7 @@ class OneEffect:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._keys: dict[bytes, bytes] = {}
-        self._starts: dict[tuple[Node, bytes, int], int] = defaultdict(int)
+        self._starts: dict[tuple[Node, int, bytes, int], int] = defaultdict(int)
         self._tasks: dict[bytes, int] = defaultdict(int)
         jobs.world.on_event.append(self.event)
 
@@ -79,15 +77,42 @@ class OneEffect:
             return
         spec = event.spec
         self._tasks[spec.id] += 1
-        self._starts[node, spec.id, spec.attempt] += 1
+        started = node, world.hosts[node].disks, spec.id, spec.attempt
+        self._starts[started] += 1
         if self._keys.setdefault(spec.id, spec.key) != spec.key:
             raise Violation("I7", "two keys for one task: its effect may happen twice")
         if spec.effect == "once" and self._tasks[spec.id] > 1:
             raise Violation("I7", "a task that may run once starts again")
-        if self._starts[node, spec.id, spec.attempt] > limits.TASK_STARTS_MAX:
+        if self._starts[started] > limits.TASK_STARTS_MAX:
             raise Violation("counted", "an attempt starts more often than it may")
-        if any(_told_done(run, node, spec) for run in self._jobs.runs):
+        if any(_told_done(run, node, spec) for run in self._jobs.runs if run.disks == world.hosts[node].disks):
             raise Violation("kept", "a task runs again whose result this node had saved")
+
+
+class WithinBudget:
+    """I12: what all runs may have spent, each its whole part unless a decided outcome tells less, is never above the
+    team's budget."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._parts: dict[tuple[bytes, int], Any] = {}
+        jobs.world.on_event.append(self.event)
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if isinstance(event, StartTask):
+            self._parts.setdefault((event.spec.id, event.spec.attempt), event.spec.budget)
+            for kind in KINDS:
+                self._check(kind)
+        elif isinstance(event, TaskChanged) and event.decided:
+            row = self._jobs.teams()[node].state.tasks[event.spec.id]
+            if row.outcome is not None and row.outcome.spent is not None:
+                self._parts[event.spec.id, row.outcome.attempt] = row.outcome.spent
+
+    def _check(self, kind: str) -> None:
+        most = getattr(self._jobs.policy.caps.budget, kind)
+        spent = sum(getattr(part, kind) or 0 for part in self._parts.values())
+        if most is not None and spent > most:
+            raise Violation("I12", f"{spent} {kind} spent or given, of {most}")
 
 
 class FinalIsFinal:
@@ -129,7 +154,8 @@ class SameFold:
         jobs.world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
-        for node, team in self._jobs.teams().items():
+        teams = self._jobs.teams(world.touched)
+        for node, team in teams.items():
             state = team.state
             if self._at.get(node) == state.index:
                 continue
@@ -171,7 +197,7 @@ class EndsClean:
 
 def watch_team(jobs: Jobs) -> None:
     """All that must hold for whole teams."""
-    for checker in (NothingFenced, CommittedFirst, OneEffect, FinalIsFinal, SameFold, EndsClean):
+    for checker in (NothingFenced, CommittedFirst, OneEffect, WithinBudget, FinalIsFinal, SameFold, EndsClean):
         checker(jobs)
 
 
@@ -188,6 +214,14 @@ def _log(world: World, node: Node, *, decided: bool = False) -> dict[int, Entry]
     entries = {int.from_bytes(key, "big"): codec.decode(frames.parse(row).body, Entry) for key, row in rows}
     commit = int.from_bytes(world.hosts[node].disk.get(f"vote/{TEAM.hex()}", b"commit") or b"", "big")
     return {index: entries[index] for index in sorted(entries, reverse=True) if not decided or index <= commit}
+
+
+def given_in(world: World, node: Node, spec: TaskSpec) -> tuple[int, int]:
+    """Index and term of the entry of this node's log that gives out an attempt. Raises Violation if there is none."""
+    for index, entry in _log(world, node).items():
+        if _gives(entry, spec):
+            return index, entry.term
+    raise Violation("I10", "a task starts that the node's log does not hold")
 
 
 def _fences(world: World, node: Node, task: bytes) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 from ioa_p2p import steps
 from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.coordinator import Coordinator
+from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import SPACE, Teams
@@ -15,8 +16,10 @@ from ioa_p2p.team.worker import Deed, Job, Worker
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Entry
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import Cancel, Conclude, Step, TaskSpec, decode_step
+from ioa_p2p.wire.spending import NOTHING, Spent
+from ioa_p2p.wire.step import Cancel, Conclude, Reassign, Step, TaskSpec, decode_step
 from ioa_p2p.wire.team import Report
+from tests.sim.mutants import DecidesEarly, ForgetsVote, SkipsCheckQuorum
 from tests.sim.scenario import Mutant
 
 
@@ -24,8 +27,8 @@ def _teams_of(team: type[Team]) -> type[Teams]:
     """A node all of whose teams are of this class."""
 
     class Planted(Teams):
-        def _make(self, team_id: bytes, row: Any) -> Team:
-            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s)
+        def _make(self, team_id: bytes, row: Any, **options: Any) -> Team:
+            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s, **options)
 
     return Planted
 
@@ -35,6 +38,17 @@ def _with_worker(worker: type[Worker]) -> type[Teams]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._worker.__class__ = worker
+
+    return _teams_of(Planted)
+
+
+def with_election(election: type[Election]) -> type[Teams]:
+    """Whole nodes whose elections are of this class."""
+
+    class Planted(Team):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._election.__class__ = election
 
     return _teams_of(Planted)
 
@@ -50,8 +64,8 @@ def _with_state(state: type[TeamState]) -> type[Teams]:
 
 def _with_coordinator(coordinator: type[Coordinator], leases: type[Leases] = Leases) -> type[Teams]:
     class Planted(Team):
-        def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-            effects = super()._on_committed(now, entry)
+        def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+            effects = super()._on_committed(now, entry, frame)
             if self._coordinator is not None:
                 self._coordinator.__class__ = coordinator
                 self._coordinator._leases.__class__ = leases
@@ -96,7 +110,7 @@ class TellsResultOnce(Worker):
 class RepeatsOnce(Worker):
     """Starts a ONCE task again after a crash."""
 
-    def _start_again(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
+    def _resume(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
         return self._start(now, state, spec, job)
 
 
@@ -109,6 +123,21 @@ class ForgetsFence(Worker):
         return [Save(each.space, each.key, None) if _is_job(each, spec) else each for each in deeds]
 
 
+class ForgetsThatItForgot(Worker):
+    """Starts a ONCE task though its disk, and the journal with it, was lost."""
+
+    def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
+        self._lost_disk = False
+        return super().reconcile(now, state, new=new)
+
+
+class _WaitsForNews(Team):
+    """Who may not stand for election does not ask what became of the team."""
+
+    def _ask_for_news(self) -> list[Effect]:
+        return []
+
+
 class _EntryByEntry(Team):
     """Acts on each decided entry at once, also while the log is told again after a restart."""
 
@@ -116,8 +145,8 @@ class _EntryByEntry(Team):
         super().__init__(*args, **options)
         self._worker.__class__ = ForgetsFence
 
-    def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-        effects = super()._on_committed(now, entry)
+    def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+        effects = super()._on_committed(now, entry, frame)
         return [*effects, *self._carry(self._worker.reconcile(now, self.state, new=True))]
 
 
@@ -156,6 +185,15 @@ class NewKeys(TeamState):
             key = blake(row.spec.key + bytes([row.spec.attempt]), 16)
             row = replace(row, spec=codec.replace(row.spec, key=key))
         return super()._put(row)
+
+
+class ForgetsWhatWasLost(TeamState):
+    """The part of a worker that vanished is given out again, though it may be spent."""
+
+    def apply(self, entry: Committed) -> list[Any]:
+        if isinstance(entry.step, Reassign):
+            entry = replace(entry, step=codec.replace(entry.step, begun=False))
+        return super().apply(entry)
 
 
 class _AppliesFenced(Team):
@@ -207,10 +245,10 @@ class _EndsEarly(_with_coordinator(_ConcludesEarly)):
 class TakesStalePlans(Coordinator):
     """A planner's answer counts whenever it comes."""
 
-    def on_plan(self, now: Now, version: int, step: steps.Step) -> str:
+    def on_plan(self, now: Now, version: int, step: steps.Step, spent: Spent = NOTHING) -> str:
         if self._asked is None and self._planned is None:
             self._asked = version
-        return super().on_plan(now, self._asked or version, step)
+        return super().on_plan(now, self._asked or version, step, spent)
 
 
 class IgnoresBeats(Leases):
@@ -250,14 +288,20 @@ MUTANTS = (
     Mutant("result-not-saved", _with_worker(ForgetsResult), frozenset({"kept"})),
     Mutant("result-told-once", _with_worker(TellsResultOnce), frozenset({"kept", "lease"})),
     Mutant("once-repeated", _with_worker(RepeatsOnce), frozenset({"I7", "counted"})),
+    Mutant("once-after-lost-disk", _with_worker(ForgetsThatItForgot), frozenset({"I7"})),
+    Mutant("waits-for-news", _teams_of(_WaitsForNews), frozenset({"L2"})),
     Mutant("fence-forgotten", _teams_of(_EntryByEntry), frozenset({"I6"})),
     Mutant("assigned-before-commit", _teams_of(_BeforeCommit), frozenset({"I10"})),
     Mutant("new-key-each-attempt", _with_state(NewKeys), frozenset({"I7"})),
+    Mutant("lost-part-given-again", _with_state(ForgetsWhatWasLost), frozenset({"I12"})),
     Mutant("fenced-result-applied", _teams_of(_AppliesFenced), frozenset({"I6"})),
     Mutant("concluded-while-tasks-run", _EndsEarly, frozenset({"final"})),
     Mutant("stale-plan-taken", _with_coordinator(TakesStalePlans), frozenset({"I7", "once-each", "outcome"})),
     Mutant("beats-ignored", _with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
     Mutant("silence-ignored", _with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
     Mutant("own-clock", _teams_of(_OwnClock), frozenset({"outcome"})),
+    Mutant("team-vote-not-saved", with_election(ForgetsVote), frozenset({"I5"})),
+    Mutant("team-decides-early", with_election(DecidesEarly), frozenset({"I2", "I8", "I10"})),
+    Mutant("team-no-check-quorum", with_election(SkipsCheckQuorum), frozenset({"I8"})),
     Mutant("founding-not-saved", ForgetsFounding, frozenset({"one-team"})),
 )

@@ -7,6 +7,9 @@ from typing import Any
 from ioa_p2p.errors import StorageError
 from ioa_p2p.team.events import CancelTeam, Concluded, Orphan, Policy
 from ioa_p2p.team.tasks import LAN
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.roster import Caps
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import TaskSpec
 from tests.sim.jobs import CAST, TEAM, Jobs, Run
 from tests.sim.scenario import Violation
@@ -110,11 +113,11 @@ def worker_restarts_after_its_result(part: Any) -> World:
 
 
 def worker_restarts_while_it_works(part: Any) -> World:
-    """Once it starts again; ONCE it never does: the task is unknown."""
+    """Its starts are counted, so that a task that takes its node down ends; ONCE it never starts again: unknown."""
     for effect in ("pure", "once"):
         jobs = _launched(part, effect=effect, run_s=lambda spec: 5.0)
         run = _first_run(jobs, "metrics.analyse")
-        for _ in range(3):
+        for _ in range(limits.TASK_STARTS_MAX + 1):
             jobs.world.run(1)
             jobs.crash(run.node)
             jobs.world.run(1)
@@ -131,6 +134,47 @@ def once_is_not_repeated(part: Any) -> World:
     jobs.crash(run.node)
     _end(jobs, ended=("failed",))
     _expect(_state(jobs, run) == "unknown", "I7", _state(jobs, run))
+    return jobs.world
+
+
+def disk_lost_with_a_task(part: Any) -> World:
+    """The disk of a worker is lost while it runs a ONCE task: it joins again, and does not run it again."""
+    jobs = _launched(part, effect="once", run_s=lambda spec: 5.0)
+    run = _first_run(jobs, "metrics.analyse")
+    jobs.world.run(1)
+    jobs.crash(run.node, lose_disk=True)
+    jobs.world.run(0.5)
+    jobs.restart(run.node)
+    _end(jobs, ended=("failed",))
+    _expect(_state(jobs, run) == "unknown", "I7", _state(jobs, run))
+    return jobs.world
+
+
+def end_missed_by_one_that_may_not_stand(part: Any) -> World:
+    """A member whose disk was lost is away when the others end and fall asleep; it wakes them, to learn the end."""
+    jobs = _launched(part)
+    run = _first_run(jobs, "metrics.analyse")
+    _until(jobs, lambda: run.over)
+    jobs.crash(run.node, lose_disk=True)
+    jobs.restart(run.node)
+    _until(jobs, lambda: run.node in jobs.teams())
+    _cut_off(jobs, run.node)
+    others = [node for node in jobs.nodes if node != run.node]
+    _until(jobs, lambda: all(team.asleep for node, team in jobs.teams().items() if node in others))
+    jobs.world.mend()
+    _end(jobs)
+    return jobs.world
+
+
+def part_lost_with_a_worker(part: Any) -> World:
+    """All runs spend all they are given; one that vanishes has spent its part as well, and the team ends earlier."""
+    jobs = _started(part, spare="analyst")
+    jobs.policy = replace(jobs.policy, caps=Caps(budget=Allowance(1_024, agents=16)))
+    jobs.spends = lambda spec: Spent(spec.budget.tokens or 0, calls=1)
+    jobs.launch()
+    run = _first_run(jobs, "metrics.analyse")
+    jobs.world.crash(run.node)
+    _end(jobs, ended=("done", "partial", "failed", "cap"))
     return jobs.world
 
 
@@ -259,6 +303,9 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
         worker_restarts_after_its_result,
         worker_restarts_while_it_works,
         once_is_not_repeated,
+        part_lost_with_a_worker,
+        disk_lost_with_a_task,
+        end_missed_by_one_that_may_not_stand,
         moved_as_it_ends,
         late_result_is_an_orphan,
         assignment_not_committed,

@@ -9,9 +9,12 @@ from typing import Any
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now, Rows
 from ioa_p2p.team.decisions import founding_frame
-from ioa_p2p.team.election import Election, Role
+from ioa_p2p.team.election import Election
+from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import LAN, Timing
 from ioa_p2p.wire.ids import network_id
+from tests.sim.duo import Duo
 from tests.sim.world import World
 
 NETWORK = network_id("test")
@@ -76,8 +79,12 @@ def touched(world: World) -> dict[bytes, Election]:
 
 
 def member_at(world: World, node: Any) -> Election | None:
-    """None while it is crashed."""
+    """Of a host that is an election, or a node with one team. None while it is crashed, or in no team yet."""
     machine = world.hosts[node].machine
+    if isinstance(machine, Duo):
+        return machine.election
+    if isinstance(machine, Teams):
+        return next((team.election for team in machine.teams.values()), None)
     return machine if isinstance(machine, Election) else None
 
 

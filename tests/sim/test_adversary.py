@@ -1,19 +1,18 @@
-"""The scenarios of `./dev sim adversary` in their short form keep the same bars."""
+"""The short form of `./dev sim adversary` and of the trials of `./dev sim teams` keeps the same bars."""
 
 import importlib
-import pkgutil
 
 import pytest
 
-from bench.sim.adversary import met
-from tests.sim import adversary
+from bench.sim._trials import met, names_in
+from tests.sim import adversary, trials
 
-NAMES = sorted(module.name for module in pkgutil.iter_modules(adversary.__path__) if module.name.startswith("t"))
+MODULES = [f"{package.__name__}.{name}" for package in (adversary, trials) for name in names_in(package)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_bar_holds_in_the_short_form(name: str) -> None:
-    scenario = importlib.import_module(f"tests.sim.adversary.{name}")
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.rpartition(".")[2])
+def test_every_bar_holds_in_the_short_form(module: str) -> None:
+    scenario = importlib.import_module(module)
     found = scenario.run(short=True)
     assert scenario.BARS.keys() <= found.keys()
     missed = {key: (found[key], bar) for key, bar in scenario.BARS.items() if not met(found[key], bar)}

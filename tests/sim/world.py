@@ -6,7 +6,7 @@
 
 One seed gives one run, to the byte: `trace` is a hash over everything that happened. After every happening
 each `watch` function is called with the world, whose `touched` names the hosts that did something since the last
-time; a checker raises AssertionError.
+time; a checker raises AssertionError. `made_s` is when the effects that are carried out now were made.
 """
 
 import hashlib
@@ -30,13 +30,15 @@ class Weather:
     """What the network does to a message, and the power to a host. Probabilities 0..1, delays in seconds.
 
     power_loss: that a host dies while it carries out a list with saves: before them (all unwritten) or between
-    them and the first send.
+    them and the first send. sync_s: how long the disk takes to make saves durable; meanwhile the machine goes on,
+    its later lists wait behind, and a crash drops what is not yet written.
     """
 
     loss: float = 0.0
     duplicate: float = 0.0
     delay_s: tuple[float, float] = (0.001, 0.02)
     power_loss: float = 0.0
+    sync_s: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Host:
     """One machine, its disk, its clocks. `machine` is None while crashed, `held` waits for the end of a freeze.
 
     boot_rate: seconds of its boot clock to one of ours (drift). boot_offset_s: change it only while crashed.
+    disks: how many it lost. unsynced: lists of effects that wait for the disk, and when they were made. deaf: a
+    freeze also loses its mail.
     """
 
     address: Address
@@ -55,7 +59,10 @@ class Host:
     wall_offset_s: float = 0.0
     boot_offset_s: float = 1_000.0
     boot_rate: float = 1.0
+    disks: int = 0
+    unsynced: list[tuple[float, list[Effect]]] = field(default_factory=list)
     frozen: bool = False
+    deaf: bool = False
     held: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -67,6 +74,7 @@ class World:
         self.rng = random.Random(seed)
         self.weather = weather or Weather()
         self.time_s = 0.0
+        self.made_s = 0.0
         self.hosts: dict[Address, Host] = {}
         self.events: list[tuple[float, Address, Any]] = []
         self.faults: dict[str, int] = {}
@@ -93,11 +101,11 @@ class World:
         return host
 
     def crash(self, address: Address, *, lose_disk: bool = False) -> None:
-        """Stop at once; what was saved stays unless `lose_disk`."""
+        """Stop at once; what was saved durably stays unless `lose_disk`."""
         host = self.hosts[address]
-        host.machine, host.life, host.timers, host.held = None, host.life + 1, {}, []
+        host.machine, host.life, host.timers, host.held, host.unsynced = None, host.life + 1, {}, [], []
         if lose_disk:
-            host.disk = MemoryStorage()
+            host.disk, host.disks = MemoryStorage(), host.disks + 1
         self._note("crash", address, lose_disk)
 
     def restart(self, address: Address) -> None:
@@ -117,10 +125,10 @@ class World:
         host.address = to
         self._note("move", address, to)
 
-    def freeze(self, address: Address) -> None:
-        """Stop its process, not its clocks or its mail (SIGSTOP, suspend), until `thaw`."""
-        self.hosts[address].frozen = True
-        self._note("freeze", address)
+    def freeze(self, address: Address, *, deaf: bool = False) -> None:
+        """Stop its process, not its clocks, until `thaw`. Its mail waits (SIGSTOP), or is lost too (suspend)."""
+        self.hosts[address].frozen, self.hosts[address].deaf = True, deaf
+        self._note("freeze", address, deaf)
 
     def thaw(self, address: Address) -> None:
         """What came in the meantime happens now, in its order."""
@@ -142,7 +150,7 @@ class World:
             self._cuts.discard((source, target))
 
     def split(self, *sides: list[Address]) -> None:
-        """Cut every pair that is not on one side together."""
+        """Cut every pair that is not on one side together. Who is on no side hears all: a bridge."""
         for a, b in itertools.permutations(range(len(sides)), 2):
             for source, target in itertools.product(sides[a], sides[b]):
                 self.cut(source, target)
@@ -179,6 +187,9 @@ class World:
         boot_s = host.boot_offset_s + self.time_s * host.boot_rate
         return Now(self._wall_s + self.time_s + host.wall_offset_s, boot_s)
 
+    def now_at(self, address: Address) -> Now:
+        return self.now(self.hosts[address])
+
     @property
     def trace(self) -> str:
         """The hash of all that happened so far."""
@@ -187,12 +198,40 @@ class World:
     # -- effects
 
     def _carry_out(self, host: Host, effects: list[Effect]) -> None:
-        """Saves first, then sends, timers, events: as the real driver does."""
+        """Saves first, then sends, timers, events; nothing overtakes a list that waits for the disk."""
         self.touched[host.address] = None
         saves = [effect for effect in effects if isinstance(effect, Save)]
         if saves and self.weather.power_loss and self._power_fails(host, saves):
             return
+        if host.unsynced or (saves and self.weather.sync_s[1]):
+            host.unsynced.append((self.time_s, effects))
+            if len(host.unsynced) == 1:
+                self._sync_later(host)
+            return
         host.disk.commit(saves)
+        self._act(host, self.time_s, effects)
+
+    def _sync_later(self, host: Host) -> None:
+        life = host.life
+        self.after(self.rng.uniform(*self.weather.sync_s), lambda: self._sync(host, life))
+
+    def _sync(self, host: Host, life: int) -> None:
+        """All that waits becomes durable as one group, then takes effect; what comes meanwhile waits behind it."""
+        if host.life == life and host.frozen:
+            host.held.append(lambda: self._sync(host, life))
+            return
+        group = list(host.unsynced) if host.life == life else []
+        host.disk.commit(_saves(group))
+        for made_s, effects in group:
+            if host.life == life:
+                self.touched[host.address] = None
+                self._act(host, made_s, effects)
+                del host.unsynced[:1]
+        if host.life == life and host.unsynced:
+            self._sync_later(host)
+
+    def _act(self, host: Host, made_s: float, effects: list[Effect]) -> None:
+        self.made_s = made_s
         for effect in effects:
             if isinstance(effect, Send):
                 self._send(host, effect)
@@ -209,7 +248,7 @@ class World:
         if self.rng.random() >= self.weather.power_loss:
             return False
         if self.rng.random() < 0.5:
-            host.disk.commit(saves)
+            host.disk.commit([*_saves(host.unsynced), *saves])
         self.crash(host.address)
         for listen in self.on_power_loss:
             listen(self, host.address)
@@ -233,7 +272,8 @@ class World:
         if host is None or host.machine is None or (source, target) in self._cuts:
             return
         if host.frozen:
-            host.held.append(lambda: self.deliver(source, target, message))
+            if not host.deaf:
+                host.held.append(lambda: self.deliver(source, target, message))
             return
         self._note("message", source, target, message)
         try:
@@ -262,3 +302,7 @@ class World:
 
     def _note(self, *what: Any) -> None:
         self._hash.update(repr((round(self.time_s, 6), what)).encode())
+
+
+def _saves(waiting: list[tuple[float, list[Effect]]]) -> list[Save]:
+    return [effect for _, effects in waiting for effect in effects if isinstance(effect, Save)]

@@ -157,7 +157,7 @@ def _total(budget: Budget, kind: str) -> int:
     return sum(held) + getattr(budget.spent, kind) + getattr(budget.lost, kind) + getattr(budget.free, kind)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(DEEDS, max_size=40), st.randoms(use_true_random=False))
 def test_whatever_happens_the_parts_make_the_limit_and_nothing_is_negative(deeds: Any, dice: random.Random) -> None:
     budget, number = Budget(LIMIT), 0
@@ -176,7 +176,7 @@ def test_whatever_happens_the_parts_make_the_limit_and_nothing_is_negative(deeds
         assert sum(part.agents for part in budget.held.values()) <= LIMIT.agents
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(PARTS, TOLD), max_size=30))
 def test_three_levels_below_one_root_never_spend_more_than_the_root(work: Any) -> None:
     """Each level's whole budget is a part of the level above; what the lowest tells goes up as its sum."""

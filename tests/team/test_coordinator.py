@@ -374,3 +374,16 @@ def test_the_end_tells_what_all_of_it_cost() -> None:
 
 def paid(task: TaskSpec, **budget: int) -> TaskSpec:
     return codec.replace(task, budget=Allowance(**budget))
+
+
+# -- what is left of unfinished work
+
+
+def test_a_forced_end_shows_what_unfinished_tasks_put_out() -> None:
+    lead = Lead(Assign("async", (ONE, TWO)), Outcome(TWO.id, 1, "failed", summary="half of it", reason="no ink"))
+    lead.coordinator.on_report(NOW, BOB.node, Report(TEAM, ONE.id, 1, "running", summary="one, two, "))
+    lead.coordinator.on_wish(Wish(TEAM, "conclude", reason="asked by the user"))
+    _, end = lead.decide()
+    assert isinstance(end, Conclude)
+    assert end.evidence == (Evidence(ONE.id, "unfinished: one, two, "), Evidence(TWO.id, "unfinished: half of it"))
+    assert end.answer.endswith("0 of 2 tasks succeeded. 2 unfinished left a part.")

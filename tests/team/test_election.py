@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.team.election import Role
 from ioa_p2p.team.election_events import Committed, Propose
+from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import PROFILES
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.decision import Append, Entry

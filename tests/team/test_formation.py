@@ -9,7 +9,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.steps import Candidate, Role
 from ioa_p2p.team.decisions import open_founding
 from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed, Policy
-from ioa_p2p.team.formation import SPACE, Formation, Journal
+from ioa_p2p.team.formation import SPACE, Formation, Journal, keepers
 from ioa_p2p.team.roster import open_found, sign
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.frames import Kind
@@ -131,7 +131,9 @@ def test_when_all_have_answered_the_best_bids_are_invited() -> None:
     formation.on_bid(NOW, CY.node, bid(CY, C, load=3))
     effects = formation.on_bid(NOW, DEE.node, bid(DEE, D))
     roster = invited(effects)
-    assert roster == Roster(TEAM, 0, "count the words", ANN.node, (A, C, D), WALL, WALL + 600)
+    assert roster == Roster(
+        TEAM, 0, "count the words", ANN.node, (A, C, D), WALL, WALL + 600, keepers=keepers((A, C, D))
+    )
     assert [send.to for send in sent(effects)] == sorted([CY.node, DEE.node])
 
 
@@ -252,3 +254,13 @@ def test_a_launcher_whose_own_agent_alone_fits_founds_a_team_of_one() -> None:
     formation = begun(Launch(TEAM, "count the words", A, (Role("count", (), (candidate(A),)),)))
     formation.on_bid(NOW, ANN.node, bid(ANN, A))
     assert formation.founding
+
+
+def test_the_two_of_highest_rank_keep_and_nobody_whose_owner_does_not_want_to() -> None:
+    def one(number: int, rank: int) -> Member:
+        return Member(bytes([number]) * 32, f"agent-{number}", rank=rank)
+
+    keys = [bytes([number]) * 32 for number in range(4)]
+    assert keepers([one(0, 100), one(1, 200), one(2, 100), one(3, 0)]) == (keys[1], keys[0])
+    assert keepers([one(0, 0), one(1, 0)]) == ()
+    assert keepers([one(0, 50), one(0, 50)]) == (keys[0],)

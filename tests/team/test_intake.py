@@ -9,8 +9,8 @@ from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Emit
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.election import Role
 from ioa_p2p.team.election_events import LinkPeer, Stale
+from ioa_p2p.team.role import Role
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import (
     Ack,
@@ -228,10 +228,11 @@ def test_a_stranger_is_not_heard() -> None:
     assert refused.value.code == "not-a-voter"
 
 
-def test_who_may_have_been_let_in_since_moves_nobody_that_has_a_coordinator() -> None:
-    """Its log ends after ours, so it may be a member: heard, but loyalty comes first."""
+@pytest.mark.parametrize("hand_over", [False, True])
+def test_a_stranger_with_a_longer_log_moves_nobody(hand_over: bool) -> None:
     scene = Scene()
-    assert scene.member.handle_message(scene.stage.now, STRANGER.node, VoteRequest(TEAM, 0, 2, 9, 9)) == []
+    with pytest.raises(PeerError, match="not-a-voter"):
+        scene.member.handle_message(scene.stage.now, STRANGER.node, VoteRequest(TEAM, 0, 2, 9, 9, hand_over))
     assert scene.member.term == 1
 
 

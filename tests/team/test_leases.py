@@ -153,3 +153,10 @@ def test_a_lost_worker_may_have_spent_its_part_so_without_a_rest_nobody_tries_ag
     assert due(leases, log, 10.1) == end
     leases.on_report(later(1), BOB.node, Report(TEAM, ONE.id, 1, "busy"))
     assert due(leases, log, 1) == codec.replace(MOVE, reason="busy", begun=False)
+
+
+def test_what_a_lost_worker_put_out_stays_with_the_task() -> None:
+    leases, log = leased(ALONE)
+    leases.on_report(later(1), BOB.node, Report(TEAM, ONE.id, 1, "running", summary="one, two, "))
+    leases.on_report(later(2), BOB.node, Report(TEAM, ONE.id, 1, "running"))
+    assert due(leases, log, 17.1) == codec.replace(LOST, summary="one, two, ")

@@ -15,7 +15,7 @@ from ioa_p2p.team.events import CancelTeam, Connect, Launch, LaunchFailed, LinkP
 from ioa_p2p.team.guest import Signed
 from ioa_p2p.team.machine import SPACE, TeamRow, Teams
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.decision import PreVoteRequest
+from ioa_p2p.wire.decision import Append, PreVoteRequest
 from ioa_p2p.wire.team import Call, Decline, Founding, Joined, LostLinks, Report
 from tests.team.people import ANN, BOB, CY, DEE, MALLORY, MEMBERS, NETWORK, NOW, ROSTER, TEAM, WALL, founding, later
 
@@ -186,3 +186,29 @@ def test_a_lost_link_is_told_to_the_coordinator_only() -> None:
 def test_votes_of_a_team_are_asked_of_its_election() -> None:
     effects = joined().handle_message(NOW, ANN.node, PreVoteRequest(TEAM, 0, 1, 0, 0))
     assert [to for to, _ in sent(effects, object)] == [ANN.node]
+
+
+def test_a_team_that_nobody_leads_long_after_its_deadline_sleeps_until_somebody_does() -> None:
+    machine, timer = joined(), f"team/{TEAM.hex()}"
+    team = machine.teams[TEAM]
+    machine.handle_timer(later(600), timer)
+    machine.handle_timer(later(614), timer)
+    assert not team.asleep
+    assert SetTimer(timer, None) in machine.handle_timer(later(616), timer)
+    assert team.asleep
+    assert machine.handle_message(later(617), CY.node, PreVoteRequest(TEAM, 0, 2, 0, 0)) == []
+    machine.handle_message(later(618), CY.node, Append(TEAM, 0, 1, 0, 0, (), 0, 1))
+    assert not team.asleep
+
+
+def test_a_team_found_again_after_long_sleep_is_given_time_to_elect() -> None:
+    disk = MemoryStorage()
+    for effect in teams(BOB, disk).handle_message(NOW, ANN.node, FOUNDING):
+        if isinstance(effect, Save):
+            disk.commit([effect])
+    machine, timer = teams(BOB, disk), f"team/{TEAM.hex()}"
+    machine.start(later(9_000))
+    machine.handle_timer(later(9_014), timer)
+    assert not machine.teams[TEAM].asleep
+    machine.handle_timer(later(9_016), timer)
+    assert machine.teams[TEAM].asleep

@@ -1,8 +1,10 @@
 """The worker's side: full lists of what it wants done."""
 
+from dataclasses import replace
+
 import pytest
 
-from ioa_p2p.effects import Emit, Rows, Save
+from ioa_p2p.effects import Emit, Now, Rows, Save
 from ioa_p2p.team.events import (
     CancelTask,
     InputValue,
@@ -13,9 +15,12 @@ from ioa_p2p.team.events import (
     TaskProgress,
     WorkerDied,
 )
+from ioa_p2p.team.life import Life
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN
-from ioa_p2p.team.worker import Job, Queue, Worker
+from ioa_p2p.team.worker import Job, Worker
 from ioa_p2p.wire import codec, limits
+from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import Assign, Blob, Cancel, Input, Outcome, Reassign, TaskSpec
 from ioa_p2p.wire.team import Report
 from tests.team.people import ANN, BOB, CY, DEE, MAIL, NOW, SUM, TEAM, WALL, Log, later, no_rows, spec
@@ -27,8 +32,16 @@ DONE = TaskDone(TEAM, ONE.id, 1, RESULT, (), "17 words")
 TOLD = Report(TEAM, ONE.id, 1, "succeeded", 100, "", 0, RESULT, (), "17 words")
 
 
-def worker(rows: Rows = no_rows, key: bytes = BOB.node, queue: Queue | None = None) -> Worker:
-    return Worker(key, TEAM, ANN.node, rows, LAN, queue or Queue())
+UNTIL_S = NOW.boot + 600.0
+
+
+def worker(rows: Rows = no_rows, key: bytes = BOB.node, queue: Queue | None = None, life: Life | None = None) -> Worker:
+    return Worker(key, TEAM, ANN.node, rows, LAN, queue or Queue(), life)
+
+
+def job(starts: int = 1, report: Report | None = None, deaths: int = 0) -> Job:
+    """Bob's row for task one while it runs."""
+    return Job(1, starts, ONE, report, deaths, until_s=UNTIL_S)
 
 
 def disk(*jobs: tuple[bytes, Job]) -> Rows:
@@ -61,7 +74,7 @@ def test_a_committed_task_of_ours_is_saved_with_its_fence_then_told_then_started
     assert worker().reconcile(NOW, assigned().state, new=True) == [
         Save(SPACE, b"fence", codec.encode(4)),
         Report(TEAM, ONE.id, 1, "accepted"),
-        saved(ONE.id, Job(1, 1, ONE)),
+        saved(ONE.id, job()),
         start(ONE),
     ]
 
@@ -104,7 +117,7 @@ def test_inputs_are_resolved_from_the_outcomes_before() -> None:
 
 def test_a_result_is_saved_before_it_is_told() -> None:
     bob, _ = working()
-    assert bob.done(DONE) == [saved(ONE.id, Job(1, 1, ONE, TOLD)), TOLD]
+    assert bob.done(DONE) == [saved(ONE.id, job(report=TOLD)), TOLD]
     assert bob.done(DONE) == []
 
 
@@ -141,7 +154,7 @@ def test_progress_out_of_bounds_or_of_nothing_known_is_harmless() -> None:
 def test_a_failure_is_kept_like_a_result() -> None:
     bob, _ = working()
     report = Report(TEAM, ONE.id, 1, "failed", note="no ink", retry=False)
-    assert bob.failed(TaskFailed(TEAM, ONE.id, 1, "no ink", False)) == [saved(ONE.id, Job(1, 1, ONE, report)), report]
+    assert bob.failed(TaskFailed(TEAM, ONE.id, 1, "no ink", False)) == [saved(ONE.id, job(report=report)), report]
 
 
 def test_a_higher_attempt_elsewhere_fences_ours() -> None:
@@ -182,7 +195,7 @@ def test_a_higher_attempt_at_ourselves_starts_anew() -> None:
         Emit(CancelTask(TEAM, ONE.id, 1, "busy")),
         Save(SPACE, b"fence", codec.encode(6)),
         Report(TEAM, ONE.id, 2, "accepted"),
-        saved(ONE.id, Job(2, 1, second)),
+        saved(ONE.id, Job(2, 1, second, until_s=UNTIL_S)),
         start(second),
     ]
 
@@ -206,23 +219,71 @@ def test_what_ended_is_not_begun_again_after_a_restart() -> None:
 def test_after_a_restart_what_may_run_again_does_under_its_key_and_is_counted() -> None:
     bob = worker(disk((ONE.id, Job(1, 1, ONE))))
     assert bob.beat(NOW) == []
-    assert bob.reconcile(NOW, assigned().state, new=True) == [saved(ONE.id, Job(1, 2, ONE)), start(ONE)]
+    assert bob.reconcile(NOW, assigned().state, new=True) == [
+        Report(TEAM, ONE.id, 1, "accepted"),
+        saved(ONE.id, job(2)),
+        start(ONE),
+    ]
 
 
-def test_after_two_deaths_it_is_a_dead_letter() -> None:
+def test_the_second_death_of_its_process_makes_it_a_dead_letter() -> None:
     bob, log = working()
-    died = WorkerDied(TEAM, ONE.id, 1)
-    assert bob.died(NOW, log.state, died) == [saved(ONE.id, Job(1, 2, ONE)), start(ONE)]
-    report = Report(TEAM, ONE.id, 1, "dead-letter", note="the worker died twice")
-    assert bob.died(NOW, log.state, died) == [saved(ONE.id, Job(1, 2, ONE, report)), report]
+    died = WorkerDied(TEAM, ONE.id, 1, "killed by signal 9")
+    assert bob.died(NOW, log.state, died) == [saved(ONE.id, job(2, deaths=1)), start(ONE)]
+    bob.progress(later(1), TaskProgress(TEAM, ONE.id, 1, text="one, two, "))
+    report = Report(
+        TEAM, ONE.id, 1, "dead-letter", note="the worker died twice. killed by signal 9", summary="one, two, "
+    )
+    assert bob.died(NOW, log.state, died) == [saved(ONE.id, job(2, report=report, deaths=2)), report]
     assert bob.died(NOW, log.state, died) == []
 
 
-def test_a_task_that_may_run_once_is_unknown_after_a_crash() -> None:
+@pytest.mark.parametrize(
+    ("boot", "life", "starts"),
+    [
+        (b"one", Life(b"one", clean=True), 1),  # the node was stopped
+        (b"one", Life(b"two"), 1),  # the machine went down
+        (b"one", Life(b"one"), 2),  # the node alone crashed: this may be the task's doing
+    ],
+)
+def test_an_end_of_the_node_that_is_not_the_tasks_doing_is_not_held_against_it(
+    boot: bytes, life: Life, starts: int
+) -> None:
+    bob = worker(disk((ONE.id, Job(1, 1, ONE, deaths=1, boot=boot))), life=life)
+    _, save, begin = bob.reconcile(NOW, assigned().state, new=True)
+    assert save == saved(ONE.id, Job(1, starts, ONE, deaths=1, boot=life.boot, until_s=UNTIL_S))
+    assert begin == start(ONE)
+
+
+def test_two_crashes_of_the_node_are_not_two_deaths_but_many_are_enough() -> None:
+    rows, seen = {ONE.id: Job(1, 1, ONE)}, list[int]()
+    while True:
+        bob = worker(disk(*rows.items()))
+        deeds = bob.reconcile(NOW, assigned().state, new=True)
+        rows[ONE.id] = next(codec.decode(deed.value or b"", Job) for deed in deeds if isinstance(deed, Save))
+        if rows[ONE.id].report is not None:
+            break
+        seen.append(rows[ONE.id].starts)
+    assert seen == [2, 3, 4]
+    assert deeds[-1] == Report(TEAM, ONE.id, 1, "dead-letter", note="the worker's node crashed 4 times while it ran")
+
+
+def test_a_task_that_may_run_once_is_unknown_after_a_crash_and_never_begun_again() -> None:
     mail = spec(5, DEE, MAIL)
-    dee = worker(disk((mail.id, Job(1, 1, mail))), DEE.node)
-    report = Report(TEAM, mail.id, 1, "unknown", note="the worker died while it ran")
-    assert dee.reconcile(NOW, assigned(mail).state, new=True) == [saved(mail.id, Job(1, 1, mail, report)), report]
+    for life in (Life(), Life(clean=True), Life(b"other")):
+        dee = worker(disk((mail.id, Job(1, 1, mail))), DEE.node, life=life)
+        report = Report(TEAM, mail.id, 1, "unknown", note="the worker's node ended while it ran")
+        assert dee.reconcile(NOW, assigned(mail).state, new=True) == [saved(mail.id, Job(1, 1, mail, report)), report]
+        assert dee.reconcile(NOW, assigned(mail).state, new=True) == []
+
+
+def test_a_task_that_may_run_once_is_unknown_when_its_process_died() -> None:
+    mail = spec(5, DEE, MAIL)
+    dee, log = worker(key=DEE.node), assigned(mail)
+    dee.reconcile(NOW, log.state, new=True)
+    save, report = dee.died(NOW, log.state, WorkerDied(TEAM, mail.id, 1))
+    assert report == Report(TEAM, mail.id, 1, "unknown", note="the worker died while it ran")
+    assert isinstance(save, Save)
 
 
 def test_after_a_restart_a_saved_result_is_told_not_made_again() -> None:
@@ -236,16 +297,121 @@ def test_a_run_past_its_deadline_is_stopped_without_any_majority() -> None:
     report = Report(TEAM, ONE.id, 1, "expired", note="deadline passed")
     assert bob.beat(later(601)) == [
         Emit(CancelTask(TEAM, ONE.id, 1, "deadline passed")),
-        saved(ONE.id, Job(1, 1, ONE, report)),
+        saved(ONE.id, job(report=report)),
         report,
     ]
 
 
-@pytest.mark.parametrize(("others", "room"), [(0, limits.QUEUE_PER_REQUESTER_MAX), (255, 1), (256, 0)])
+def test_within_one_boot_no_jump_of_the_wall_clock_moves_a_deadline() -> None:
+    bob, _ = working()
+    assert bob.beat(Now(NOW.wall + 9_999, NOW.boot + 599)) == [Report(TEAM, ONE.id, 1, "accepted")]
+    assert len(bob.beat(Now(NOW.wall - 9_999, NOW.boot + 601))) == 3
+
+
+def test_a_deadline_saved_in_another_boot_is_counted_by_the_wall_clock() -> None:
+    kept = Job(1, 1, ONE, boot=b"before", until_s=7.0)
+    bob = worker(disk((ONE.id, kept)), life=Life(b"now"))
+    assert bob.beat(NOW) == []
+    assert start(ONE, seconds=590.0) in bob.reconcile(later(10), assigned().state, new=True)
+    late = worker(disk((ONE.id, kept)), life=Life(b"now"))
+    assert len(late.beat(later(601))) == 3
+
+
+# -- budgets, partial output
+
+
+def priced(tokens: int) -> TaskSpec:
+    return codec.replace(ONE, budget=Allowance(tokens))
+
+
+def used(tokens: int, text: str = "") -> TaskProgress:
+    return TaskProgress(TEAM, ONE.id, 1, spent=Spent(tokens), text=text)
+
+
+def test_what_a_run_spent_is_saved_as_it_grows_and_told() -> None:
+    bob, log = worker(), assigned(priced(100))
+    bob.reconcile(NOW, log.state, new=True)
+    save, report = bob.progress(later(1), used(30))
+    assert isinstance(report, Report)
+    assert save == saved(ONE.id, Job(1, 1, priced(100), until_s=UNTIL_S, spent=Spent(30)))
+    assert report.spent == Spent(30)
+    assert bob.progress(later(1.1), used(30)) == []
+    _, last = bob.done(replace(DONE, spent=Spent(90)))
+    assert isinstance(last, Report)
+    assert (last.state, last.spent) == ("succeeded", Spent(90))
+
+
+def test_a_run_that_tells_more_than_it_was_given_is_stopped() -> None:
+    bob, log = worker(), assigned(priced(100))
+    bob.reconcile(NOW, log.state, new=True)
+    _, stop, _, report = bob.progress(later(1), used(101, "so far"))
+    assert stop == Emit(CancelTask(TEAM, ONE.id, 1, "over budget: its tokens are spent"))
+    assert report == Report(
+        TEAM, ONE.id, 1, "failed", note="over budget: its tokens are spent", summary="so far", retry=False,
+        spent=Spent(101),
+    )  # fmt: skip
+
+
+def test_the_run_after_a_death_has_what_is_left() -> None:
+    bob, log = worker(), assigned(priced(100))
+    bob.reconcile(NOW, log.state, new=True)
+    bob.progress(later(1), used(30))
+    _, again = bob.died(later(2), log.state, WorkerDied(TEAM, ONE.id, 1))
+    assert again == start(priced(70), seconds=598.0)
+    _, last = bob.failed(TaskFailed(TEAM, ONE.id, 1, "no", spent=Spent(5)))
+    assert isinstance(last, Report)
+    assert last.spent == Spent(35)
+
+
+def test_after_a_restart_what_was_spent_before_still_counts() -> None:
+    bob = worker(disk((ONE.id, Job(1, 1, priced(100), spent=Spent(60)))))
+    assert start(priced(40)) in bob.reconcile(NOW, assigned(priced(100)).state, new=True)
+    _, last = bob.failed(TaskFailed(TEAM, ONE.id, 1, "no"))
+    assert isinstance(last, Report)
+    assert last.spent == Spent(60)
+
+
+def test_the_end_of_what_a_run_put_out_is_told_and_stays_with_its_failure() -> None:
+    bob, _ = working()
+    bob.progress(later(1), TaskProgress(TEAM, ONE.id, 1, text="x" * 999))
+    bob.progress(later(1.1), TaskProgress(TEAM, ONE.id, 1, text="the end"))
+    (beat,) = bob.beat(later(2))
+    assert isinstance(beat, Report)
+    assert (beat.state, beat.summary[-8:], len(beat.summary)) == ("running", "xthe end", limits.SUMMARY_CHARS_MAX)
+    _, last = bob.failed(TaskFailed(TEAM, ONE.id, 1, "no ink"))
+    assert isinstance(last, Report)
+    assert last.summary == beat.summary
+
+
+# -- nobody left
+
+
+def test_when_its_team_is_gone_results_are_kept_to_be_seen_and_places_are_free() -> None:
+    queue = Queue()
+    bob, log = worker(queue=queue), assigned(ONE, spec(2))
+    bob.reconcile(NOW, log.state, new=True)
+    bob.done(DONE)
+    assert queue.taken == 2
+    deeds = bob.abandon()
+    assert queue.taken == 0
+    assert not bob.busy
+    orphans = [deed.event for deed in deeds if isinstance(deed, Emit) and isinstance(deed.event, Orphan)]
+    assert [(orphan.task, orphan.state) for orphan in orphans] == [(ONE.id, "succeeded"), (bytes([2]) * 16, "expired")]
+    assert Emit(CancelTask(TEAM, bytes([2]) * 16, 1, "its team is gone")) in deeds
+    assert not any(isinstance(deed, Report) for deed in deeds)
+    assert bob.reconcile(NOW, log.state, new=True) == []
+
+
+STRANGERS_MAX = limits.QUEUE_MAX - limits.QUEUE_KEPT
+
+
+@pytest.mark.parametrize(
+    ("others", "room"), [(0, limits.QUEUE_PER_REQUESTER_MAX), (STRANGERS_MAX - 1, 1), (STRANGERS_MAX, 0)]
+)
 def test_the_queue_is_bounded_and_what_does_not_fit_is_busy(others: int, room: int) -> None:
     queue = Queue()
     for number in range(others):
-        assert queue.take(bytes([number % 16]))
+        assert queue.take(bytes([number % 16]) * 32)
     log = Log()
     for first in range(0, 48, 16):
         many = tuple(codec.replace(ONE, id=bytes([first + n + 1]) * 16) for n in range(16))
@@ -275,3 +441,26 @@ def test_what_was_taken_on_counts_after_a_restart_too() -> None:
 def test_the_owner_says_how_much_work_is_taken_on() -> None:
     queue = Queue(3, 2)
     assert [queue.take(one) for one in (b"a", b"a", b"a", b"b", b"b")] == [True, True, False, True, False]
+
+
+def test_strangers_together_leave_places_to_the_owner() -> None:
+    queue = Queue(own=ANN.node)
+    taken = sum(queue.take(bytes([number % 100])) for number in range(10_000))
+    assert taken == STRANGERS_MAX
+    assert sum(queue.take(ANN.node) for _ in range(100)) == limits.QUEUE_PER_REQUESTER_MAX
+    assert queue.taken == limits.QUEUE_MAX
+
+
+def test_one_stranger_has_its_share_and_no_more() -> None:
+    queue = Queue(own=ANN.node)
+    assert sum(queue.take(b"one") for _ in range(10_000)) == limits.QUEUE_PER_REQUESTER_MAX
+
+
+def test_a_queue_that_was_fuller_once_lets_go_of_what_it_holds() -> None:
+    queue = Queue(1, 1)
+    queue.hold(b"a")
+    queue.hold(b"a")
+    queue.give(b"a")
+    assert not queue.take(b"a")
+    queue.give(b"a")
+    assert queue.take(b"a")

@@ -10,6 +10,7 @@ This keeps honest models on course; it makes no model safe. What a model may do 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +35,11 @@ class Fence:
 def quoted(text: str, chars_max: int = 400) -> str:
     """On one line, without a way out of the quotes or into a mark; cut where it is too long."""
     cut = text if len(text) <= chars_max else text[: chars_max - 1] + "…"
-    made = json.dumps(cut.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return packed(cut.encode("utf-8", "replace").decode())
+
+
+def packed(value: Any) -> str:
+    """A JSON value on one line, likewise without a way into a mark. Raises ValueError or TypeError for what JSON
+    cannot say."""
+    made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return made.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

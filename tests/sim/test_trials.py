@@ -1,0 +1,38 @@
+"""The trials of `./dev sim teams` see a product that is wrong: planted faults miss their bars, or break a rule."""
+
+import pytest
+
+from tests.linear import linearizable
+from tests.sim.mutants import DecidesEarly, SkipsCheckQuorum, SleepsUnnoticed
+from tests.sim.scenario import Violation
+from tests.sim.team_mutants import with_election
+from tests.sim.trials import t12_partition, t13_pause, t26_history
+
+
+@pytest.mark.parametrize("part", [DecidesEarly, SkipsCheckQuorum])
+def test_a_smaller_side_that_goes_on_alone_is_seen(part) -> None:
+    with pytest.raises(Violation, match=r"I[28]"):
+        _play_splits(part)
+
+
+def _play_splits(part) -> None:
+    """Until the coordinator is on the smaller side."""
+    for seed in range(0, 16, 4):
+        t12_partition.play(seed, part)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_coordinator_that_speaks_after_its_pause_is_seen(seed: int) -> None:
+    with pytest.raises(Violation, match="I8"):
+        t13_pause.play(seed, with_election(SleepsUnnoticed))
+
+
+def test_reads_without_a_lease_leave_a_history_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The invariants do not watch here: the history alone shows it."""
+    monkeypatch.setattr("tests.sim.election.watch_election", lambda world, timing: None)
+    monkeypatch.setattr(t26_history, "LEASE_SHARE", 1e6)
+    assert not all(linearizable(t26_history.play(seed, SleepsUnnoticed)) for seed in range(12))
+
+
+def test_one_partition_leaves_one_set_of_figures() -> None:
+    assert t12_partition.play(3) == t12_partition.play(3)
