@@ -394,3 +394,6 @@ TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; o
 # -- keepers ----------------------------------------------------------------------------------------
 KEEPERS_MAX = 2  # of a team: one may be off while the other serves
 KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has
+
+# -- forming anew -----------------------------------------------------------------------------------
+ABSENT_MAX = 64  # nodes of earlier incarnations that are told of the newest; over: the longest gone are not

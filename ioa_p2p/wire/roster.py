@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.decision import TeamId
-from ioa_p2p.wire.records import Address, AgentName, EffectClass, NodeKey, SkillName, Wall, Word
+from ioa_p2p.wire.decision import Incarnation, Index, TeamId, Term
+from ioa_p2p.wire.records import Address, AgentName, EffectClass, Hash, NodeKey, SkillName, Wall, Word
 from ioa_p2p.wire.spending import Allowance
 
 Goal = Annotated[str, Meta(max_length=limits.GOAL_CHARS_MAX)]
@@ -32,7 +32,8 @@ class Member(Message, frozen=True):
     """One agent of a team, in its own words: the bid carries it, the roster repeats it.
 
     may_coordinate: this node is willing (and, in a roster, allowed) to lead. rank: 0..255, higher leads
-    sooner; it only shortens timers. cost: what the agent asks, in its owner's unit.
+    sooner; it only shortens timers. cost: what the agent asks, in its owner's unit. witness: no agent, but a node that
+    keeps the decision log and votes; it never leads and does no tasks.
     """
 
     node: NodeKey
@@ -43,6 +44,7 @@ class Member(Message, frozen=True):
     rank: Small = 0
     cost: Count = 0
     description: Brief = ""
+    witness: bool = False
 
     def skill(self, name: str) -> SkillBrief | None:
         return next((skill for skill in self.skills if skill.name == name), None)
@@ -60,12 +62,28 @@ class Caps(Message, frozen=True):
     budget: Allowance = Allowance(agents=limits.AGENTS_BELOW_MAX)
 
 
+class Adopted(Message, frozen=True):
+    """What a team that was formed anew takes over from its last incarnation: all up to entry `index` of `term`.
+
+    entry: BLAKE2b-256 of that entry's frame. state: BLAKE2b-256 of the decided state there, in the encoding `version`.
+    absent: nodes of earlier incarnations that did not sign; they may come, to learn of it.
+    """
+
+    incarnation: Incarnation
+    index: Index
+    term: Term
+    entry: Hash
+    state: Hash
+    version: Count
+    absent: Annotated[tuple[NodeKey, ...], Meta(max_length=limits.ABSENT_MAX)] = ()
+
+
 class Roster(Message, frozen=True):
     """Who the team is. Encoded once by the launcher; every member signs the hash of these bytes.
 
     launcher: also one of the members' nodes. created, deadline: wall seconds. ancestors: teams above
     this one (reserved, for nested teams). epoch: encryption epoch (reserved). keepers: members that hold all files of
-    the team and serve who was away.
+    the team and serve who was away. adopted: at the formation anew of a team that lost its majority.
     """
 
     team: TeamId
@@ -79,6 +97,7 @@ class Roster(Message, frozen=True):
     ancestors: Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)] = ()
     epoch: Count = 0
     keepers: Annotated[tuple[NodeKey, ...], Meta(max_length=limits.KEEPERS_MAX)] = ()
+    adopted: Adopted | None = None
 
     @property
     def voters(self) -> frozenset[bytes]:

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
-from ioa_p2p.wire.decision import TeamId
+from ioa_p2p.wire.decision import EntryFrame, Incarnation, Index, TeamId, Term
 from ioa_p2p.wire.records import AgentName, Hash, NodeKey, SkillName, Wall
 from ioa_p2p.wire.roster import Count, Goal, InviteBytes, Member, Small
 from ioa_p2p.wire.spending import Spent
@@ -140,7 +140,66 @@ class Wish(Message, frozen=True, tag="wish"):
     change: Annotated[bytes, Meta(max_length=limits.DECISION_STEP_BYTES_MAX)] = b""
 
 
+# -- forming anew: the majority is lost --------------------------------------------------------------
+
+
+class Survey(Message, frozen=True, tag="survey"):
+    """Launcher -> member: what does your log hold after entry `after`? term: the launcher's. offset: bytes that it
+    holds of your snapshot, should your log begin later."""
+
+    team: TeamId
+    incarnation: Incarnation
+    term: Term
+    after: Index
+    offset: Annotated[int, Meta(ge=0, le=limits.SNAPSHOT_BYTES_MAX)] = 0
+
+
+class Tail(Message, frozen=True, tag="tail"):
+    """The answer: a batch of entries after `after`, and where the log ends. led: it hears a coordinator, or is one, so
+    the majority is not lost. Where its log begins after `after`, a `decision.SnapshotPart` goes with it."""
+
+    team: TeamId
+    incarnation: Incarnation
+    after: Index
+    last_index: Index
+    last_term: Term
+    led: bool = False
+    entries: Annotated[tuple[EntryFrame, ...], Meta(max_length=limits.APPEND_ENTRIES_MAX)] = ()
+
+
+class StateWanted(Message, frozen=True, tag="state-wanted"):
+    """To whoever brought an Invitation or a Founding: the adopted state of this incarnation, from byte `offset` on."""
+
+    team: TeamId
+    incarnation: Incarnation
+    offset: Annotated[int, Meta(ge=0, le=limits.SNAPSHOT_BYTES_MAX)]
+
+
+class StatePart(Message, frozen=True, tag="state-part"):
+    """size: of the whole state, bytes."""
+
+    team: TeamId
+    incarnation: Incarnation
+    size: Annotated[int, Meta(ge=1, le=limits.SNAPSHOT_BYTES_MAX)]
+    offset: Annotated[int, Meta(ge=0, le=limits.SNAPSHOT_BYTES_MAX)]
+    data: Annotated[bytes, Meta(max_length=limits.SNAPSHOT_PART_BYTES_MAX)]
+
+
 TeamMessage = (
-    Call | BidFrame | Decline | Invitation | InviteFrame | Founding | Joined | Report | Said | LostLinks | Wish
+    Call
+    | BidFrame
+    | Decline
+    | Invitation
+    | InviteFrame
+    | Founding
+    | Joined
+    | Report
+    | Said
+    | LostLinks
+    | Wish
+    | Survey
+    | Tail
+    | StateWanted
+    | StatePart
 )
 """Everything a `LinkKind.TEAM` body may hold."""
