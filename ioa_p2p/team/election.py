@@ -24,6 +24,7 @@ from ioa_p2p.team.election_events import (
     Stale,
     StandAside,
     StepDown,
+    TakeTail,
 )
 from ioa_p2p.team.electorate import Ballot
 from ioa_p2p.team.follow import Follow
@@ -95,6 +96,8 @@ class Election(Follow, Lead):
             case Compact(index, state, decided_at):
                 if index > self.first_index:
                     self._log.compact(index, state, decided_at)
+            case TakeTail(entries):
+                self._take_tail(now, entries)
         return self._drain()
 
     def _step(self, now: Now, peer: bytes, message: DecisionMessage, intake: Intake) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ioa_p2p.team.decisions import Held
 from ioa_p2p.wire.decision import Entry
 
 # -- commands
@@ -50,6 +51,13 @@ class Compact:
     index: int
     state: bytes
     decided_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeTail:
+    """Take these entries, verified, in place of what we hold there: `survey.verified`."""
+
+    entries: tuple[Held, ...]
 
 
 # -- events
@@ -105,5 +113,5 @@ class MemoryLost:
     what: str
 
 
-Command = Propose | LinkPeer | StepDown | StandAside | Compact
+Command = Propose | LinkPeer | StepDown | StandAside | Compact | TakeTail
 Event = Committed | Restored | Elected | Deposed | Stale | MemoryLost

@@ -128,6 +128,14 @@ class RemoveMember:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ReformTeam:
+    """Form a team of ours anew, of those who can be reached; by itself that happens after lease and grace without a
+    coordinator. Ends in Reformed or ReformFailed. Raises UsageError('not-allowed' | 'team-ended' | 'led')."""
+
+    team: bytes
+
+
 # -- commands: what became of a task run here -------------------------------------------------------
 
 
@@ -195,7 +203,7 @@ TeamCommand = (
     | WorkerDied
 )
 """What one team is told; the others are the machine's own business."""
-Command = Launch | Offer | AddMember | TeamCommand
+Command = Launch | Offer | AddMember | ReformTeam | TeamCommand
 
 # -- events -----------------------------------------------------------------------------------------
 
@@ -411,3 +419,42 @@ class Halted:
 
     team: bytes
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reforming:
+    """At the launcher: no coordinator for lease and grace (or its owner wants it so): `asked` are asked what they
+    hold."""
+
+    team: bytes
+    asked: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReformFailed:
+    """It comes to nothing now. code: "led" (a member hears a coordinator), "longer-log", "changed" (the team
+    moved meanwhile)."""
+
+    team: bytes
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reformed:
+    """The team goes on in a new incarnation, without `absent`. Told at each member of it. dropped: decisions of the
+    old one that we know and that are not adopted."""
+
+    team: bytes
+    incarnation: int
+    roster: Roster
+    absent: tuple[bytes, ...]
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """The launcher formed the team anew without us: we take no more part. dropped: likewise."""
+
+    team: bytes
+    incarnation: int
+    dropped: int = 0

@@ -7,7 +7,10 @@ Source: Raft paper, sections 5.3, 6 and 7. Entries that prove themselves are kep
 term to us yet: its votes may name a roster entry that we lack.
 """
 
+from collections.abc import Sequence
+
 from ioa_p2p.effects import Now
+from ioa_p2p.team.decisions import Held
 from ioa_p2p.team.election_events import Elected
 from ioa_p2p.team.evidence import notice_loss
 from ioa_p2p.team.intake import Intake, Mandate
@@ -68,7 +71,18 @@ class Follow(Seat):
             self._log.append(held)
         self._electorates = self._electorates.until(first - 1).after_all(intake.fresh)
 
+    def _take_tail(self, now: Now, entries: Sequence[Held]) -> None:
+        """A longer log, verified, of one that does not coordinate: candidates begin anew."""
+        if self._role is not Role.FOLLOWER:
+            self._become_follower(now, self.term, None)
+        self._take(Intake(fresh=entries))
+
     # -- a snapshot in place of entries
+
+    @property
+    def arrived_bytes(self) -> int:
+        """Of the snapshot that is under way to us."""
+        return len(self._arriving.data) if self._arriving is not None else 0
 
     def _arrive(self, part: SnapshotPart) -> None:
         """Gather parts; a whole snapshot is verified before it counts, and a false one dropped. Raises PeerError."""
@@ -95,8 +109,7 @@ class Follow(Seat):
             self._install(now, self._opened)
             self._send(peer, Ack(team, incarnation, part.term, True, part.index, part.round))
         else:
-            offset = len(self._arriving.data) if self._arriving is not None else 0
-            self._send(peer, SnapshotAck(team, incarnation, part.term, part.index, offset, part.round))
+            self._send(peer, SnapshotAck(team, incarnation, part.term, part.index, self.arrived_bytes, part.round))
 
     def _install(self, now: Now, opened: Opened) -> None:
         """Our log rests on it from now on; candidates must begin anew, for their log is another."""

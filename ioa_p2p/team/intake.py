@@ -118,8 +118,13 @@ def fresh_entries(log: Decisions, electorates: Electorates, message: Append) -> 
     """
     if sum(map(len, message.entries)) > limits.APPEND_BYTES_MAX:
         raise PeerError("batch-too-large", f"over {limits.APPEND_BYTES_MAX} bytes of entries")
-    previous, fresh = log[message.previous_index], list[Held]()
-    for frame in message.entries:
+    return fresh_after(log, electorates, message.previous_index, message.entries)
+
+
+def fresh_after(log: Decisions, electorates: Electorates, index: int, frames: Sequence[bytes]) -> list[Held]:
+    """The same of `frames` that follow entry `index`, however many they are."""
+    previous, fresh = log[index], list[Held]()
+    for frame in frames:
         known = None if fresh else log.get(previous.entry.index + 1)
         if known is not None and known.frame == frame:
             previous = known

@@ -28,6 +28,7 @@ from ioa_p2p.team.events import (
     LinkPeer,
     MemoryLost,
     Offer,
+    ReformTeam,
     StandAside,
     StepDown,
 )
@@ -36,13 +37,16 @@ from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.life import Life
 from ioa_p2p.team.queue import Queue
+from ioa_p2p.team.reforms import PROMISES, Asked, Reforms
+from ioa_p2p.team.roster import open_team
+from ioa_p2p.team.row import SPACE, TeamRow
 from ioa_p2p.team.tasks import LAN, Profile
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.timing import LAN as LAN_TIMING
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames, limits
-from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import DecisionMessage
+from ioa_p2p.wire.roster import Roster
 from ioa_p2p.wire.team import (
     Bid,
     BidFrame,
@@ -59,17 +63,7 @@ from ioa_p2p.wire.team import (
     Wish,
 )
 
-SPACE = "team"
 _ASK_S = 0.5  # between repeated calls and invitations
-
-
-class TeamRow(Message, frozen=True):
-    """founding: entry 0. lost_disk: this member joined it again without its memory, and never votes in it.
-    ahead_s: how far the launcher's wall clock is ahead of ours."""
-
-    founding: bytes
-    lost_disk: bool = False
-    ahead_s: int = 0
 
 
 class Teams:
@@ -96,6 +90,7 @@ class Teams:
         self._launches: dict[bytes, Formation] = {}
         self._admissions: dict[bytes, Admission] = {}
         self._teams: dict[bytes, Team] = {}
+        self._reforms = Reforms(self._ground, self._teams)
 
     @property
     def teams(self) -> dict[bytes, Team]:
@@ -108,6 +103,7 @@ class Teams:
         effects, started = self._guest.start(now), dict[bytes, list[Effect]]()
         for team, value in self._ground.rows(SPACE):
             self._teams[team], mended = self._remake(team, codec.decode(value, TeamRow))
+            self._reforms.start(now, self._teams[team])
             started[team] = [*mended, *self._teams[team].start(now)]
         effects += self._forget_old()
         effects += [effect for team, begun in started.items() if team in self._teams for effect in begun]
@@ -126,7 +122,13 @@ class Teams:
             return self._hand_in(now, self._tick(now, team))
         if kind == "admit":
             return self._hand_in(now, self._on_admission(now, team, lambda one: one.tick(now)))
-        return self._hand_in(now, self._teams[team].handle_timer(now, name)) if team in self._teams else []
+        if kind == "reform":
+            return self._hand_in(now, self._reforms.tick(now, team))
+        return self._hand_in(now, self._on_timer(now, name, self._teams[team])) if team in self._teams else []
+
+    def _on_timer(self, now: Now, name: str, team: Team) -> list[Effect]:
+        effects = team.handle_timer(now, name)
+        return [*effects, *self._reforms.look(now, team)]
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
         """Raises UsageError('no-such-team' | 'too-many-launches' | 'team-ended' | 'no-such-task')."""
@@ -144,7 +146,9 @@ class Teams:
                 effects = self._on_launch(now, command.team, Formation.cancel)
             case AddMember() if command.team in self._teams:
                 effects = self._add_member(now, command)
-            case AddMember():
+            case ReformTeam() if command.team in self._teams:
+                effects = self._reforms.command(now, self._teams[command.team])
+            case AddMember() | ReformTeam():
                 raise _no_team(command.team)
             case _ if command.team in self._teams:
                 effects = self._teams[command.team].handle_command(now, command)
@@ -155,12 +159,14 @@ class Teams:
     # -- messages
 
     def _on_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamMessage) -> list[Effect]:
+        if isinstance(message, Asked) or self._reforms.is_answer(message):
+            return self._reforms.handle_message(now, peer, message)
         match message:
             case Call():
                 room = sum(not team.asleep for team in self._teams.values()) < limits.TEAMS_OPEN_MAX
                 return self._guest.on_call(now, peer, message, room)
             case Invitation():
-                return self._guest.on_invitation(now, peer, message)
+                return self._on_invitation(now, peer, message)
             case BidFrame():
                 bid = codec.decode(frames.parse(message.frame).body, Bid)
                 if bid.team in self._admissions:
@@ -195,15 +201,25 @@ class Teams:
     def _on_founding(self, now: Now, peer: bytes, message: Founding) -> list[Effect]:
         """Raises PeerError('second-founding' | 'not-a-member' or as the entry's checks do)."""
         team_id = open_entry(message.frame, self._ground.network).team
-        known = self._teams.get(team_id)
+        known, signed = self._teams.get(team_id), self._guest.signed(team_id)
         if known is not None:
             if known.founding != message.frame:
-                raise PeerError("second-founding")
+                return self._reforms.on_founding(now, peer, known, message.frame, called=signed is not None)
             return known.handle_message(now, peer, message)
-        signed = self._guest.signed(team_id)
         row = TeamRow(message.frame, signed is None, signed.ahead_s if signed else 0)
+        roster = open_team(message.frame, team_id, self._ground.network)
+        if roster.adopted is not None:
+            row = codec.replace(row, state=self._reforms.state_for(roster))
+            if not row.state:
+                return [self._reforms.want(peer, roster)]
         team = self._make(team_id, row)
         return [*self._guest.forget(team_id), *self._join(now, team, row), Send(peer, Joined(team_id))]
+
+    def _on_invitation(self, now: Now, peer: bytes, message: Invitation) -> list[Effect]:
+        roster = codec.decode(message.roster, Roster)
+        if roster.adopted is not None:
+            return self._reforms.on_invitation(now, peer, message, roster)
+        return self._guest.on_invitation(now, peer, message)
 
     # -- launching
 
@@ -274,7 +290,7 @@ class Teams:
     # -- teams
 
     def _make(self, team: bytes, row: TeamRow, *, blank: bool = False) -> Team:
-        return Team(self._ground, row.founding, team, lost_disk=row.lost_disk, ahead_s=row.ahead_s, blank=blank)
+        return Team(self._ground, team, row, blank=blank)
 
     def _remake(self, team: bytes, row: TeamRow) -> tuple[Team, list[Effect]]:
         """A team as it was saved. One whose log or vote is damaged, or gone, begins again without its memory."""
@@ -309,7 +325,7 @@ class Teams:
     def _forget(team: Team, named: frozenset[bytes]) -> list[Effect]:
         voters = tuple(sorted(team.state.roster.voters))
         told = Emit(Forgotten(team.team, voters, tuple(sorted(team.state.blobs - named))))
-        return [Save(SPACE, team.team, None), *team.forget(), told]
+        return [Save(SPACE, team.team, None), Save(PROMISES, team.team, None), *team.forget(), told]
 
     def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
         asked = [effect for launch in self._launches.values() if link.up for effect in launch.ask(link.node)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ioa_p2p.effects import Rows, Save
 from ioa_p2p.team.decisions import spaces
-from ioa_p2p.team.machine import SPACE, TeamRow
+from ioa_p2p.team.row import SPACE, TeamRow
 from ioa_p2p.wire import codec
 
 

@@ -6,6 +6,7 @@ awake ── concluded, and 30 s on ──> asleep ── a voter asks for an el
 
 from ioa_p2p.effects import Now
 from ioa_p2p.team.tasks import Profile
+from ioa_p2p.team.timing import JUMP_S
 from ioa_p2p.wire.decision import Append, DecisionMessage, PreVoteRequest
 
 _LINGER_S = 30.0  # awake after the conclusion, so that late members learn it
@@ -15,11 +16,23 @@ class Rest:
     def __init__(self, profile: Profile) -> None:
         self.asleep = False
         self._patience_s = profile.lease_s + profile.grace_s
+        self._beat_s = profile.beat_s
         self._awake_until_s = 0.0
-        self._led_s = 0.0
+        self._led_s = self._seen_s = 0.0
 
     def begin(self, now: Now) -> None:
-        self._led_s = now.boot
+        self._led_s = self._seen_s = now.boot
+
+    def look(self, now: Now, *, led: bool) -> None:
+        """Each beat. One that is overdue means that we slept: that nobody was heard meanwhile says nothing."""
+        slept = now.boot > self._seen_s + self._beat_s + JUMP_S
+        self._seen_s = now.boot
+        if led or slept:
+            self._led_s = now.boot
+
+    def is_unled(self, now: Now) -> bool:
+        """Nobody has led for lease and grace, that is longer than any election takes: a majority is lost."""
+        return now.boot > self._led_s + self._patience_s
 
     def linger(self, now: Now) -> None:
         """The team has concluded."""
@@ -34,11 +47,9 @@ class Rest:
         """Of a team that has concluded."""
         return now.boot >= self._awake_until_s
 
-    def is_abandoned(self, now: Now, deadline: float, *, led: bool) -> bool:
+    def is_abandoned(self, now: Now, deadline: float) -> bool:
         """Long after the goal's deadline nobody leads: whoever asked has vanished, and with it a majority."""
-        if led:
-            self._led_s = now.boot
-        return now.boot > self._led_s + self._patience_s and now.wall > deadline + self._patience_s
+        return self.is_unled(now) and now.wall > deadline + self._patience_s
 
     @staticmethod
     def is_broken_by(message: DecisionMessage, *, concluded: bool, known: bool) -> bool:

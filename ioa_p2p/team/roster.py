@@ -9,6 +9,7 @@ from ioa_p2p.crypto.envelope import open_frame, seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Now
 from ioa_p2p.errors import PeerError
+from ioa_p2p.team.decisions import open_entry, open_founding
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
@@ -58,6 +59,27 @@ def open_found(step: bytes, founder: bytes, team: bytes, network: bytes) -> Rost
     if signed != roster.voters:
         raise PeerError("signature-missing", f"{len(signed)} of {len(roster.voters)} voters signed")
     return roster
+
+
+def open_team(frame: bytes, team: bytes, network: bytes) -> Roster:
+    """The roster that entry 0 in `frame` founds `team` with, fully checked. Raises PeerError as `open_found`."""
+    entry = open_entry(frame, network)
+    roster = open_found(entry.step, entry.node, team, network)
+    open_founding(frame, network, team, roster.incarnation)
+    if (roster.adopted is None) != (roster.incarnation == 0):
+        raise PeerError("wrong-founding", "a team that is formed anew adopts what it decided before")
+    return roster
+
+
+def check_successor(roster: Roster, old: Roster, me: bytes) -> None:
+    """Would we sign it as the next incarnation of `old`? Raises PeerError('not-as-before')."""
+    same = ("team", "goal", "launcher", "created", "deadline", "caps", "ancestors")
+    mine = [member for member in roster.members if member.node == me]
+    before = [member for member in old.members if member.node == me]
+    if any(getattr(roster, name) != getattr(old, name) for name in same) or mine != (before or mine) or not mine:
+        raise PeerError("not-as-before", "the same team and goal, with us as we were")
+    if roster.incarnation != old.incarnation + 1 or roster.adopted is None:
+        raise PeerError("not-as-before", "the next incarnation")
 
 
 def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None:

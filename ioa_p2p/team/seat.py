@@ -138,6 +138,11 @@ class Seat(ABC):
         """Another node may coordinate, so we may stand aside."""
         return any(node != self._me.node and self._electorate.may_lead(node) for node in self._electorate.voters)
 
+    @property
+    def log(self) -> Decisions:
+        """To read."""
+        return self._log
+
     def entry_at(self, index: int) -> Held | None:
         """What the log holds there, decided or not; None also for what is in the state only."""
         return self._log.get(index)

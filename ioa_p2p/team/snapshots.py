@@ -16,6 +16,7 @@ from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Certificate, RosterLink, Snapshot, SnapshotPart
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import Checkpoint, decode_step
+from ioa_p2p.wire.team import StatePart
 
 
 class Opened(NamedTuple):
@@ -40,7 +41,7 @@ class Arriving:
     def is_of(self, part: SnapshotPart) -> bool:
         return (self.index, self.size) == (part.index, part.size)
 
-    def take(self, part: SnapshotPart) -> None:
+    def take(self, part: SnapshotPart | StatePart) -> None:
         """A part that is not the next changes nothing. Raises PeerError('snapshot-too-long')."""
         if part.offset != len(self.data):
             return

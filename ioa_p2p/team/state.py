@@ -64,6 +64,9 @@ class TaskRow:
     outcome: Outcome | None = None
     reason: str = ""
 
+    def given_in(self, term: int) -> "TaskRow":
+        return replace(self, term=term)
+
 
 @dataclass(frozen=True, slots=True)
 class SaidLine:

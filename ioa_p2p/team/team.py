@@ -14,10 +14,11 @@ from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team import saved_state
+from ioa_p2p.team.adoption import founded_on
 from ioa_p2p.team.affairs import Affairs, wish_of
 from ioa_p2p.team.changes import events_of
 from ioa_p2p.team.coordinator import Coordinator
-from ioa_p2p.team.decisions import open_founding, spaces
+from ioa_p2p.team.decisions import spaces
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     AdmitMember,
@@ -46,13 +47,15 @@ from ioa_p2p.team.events import (
 )
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.hearsay import Hearsay
+from ioa_p2p.team.lineage import LEFT_BEHIND, Lineage
 from ioa_p2p.team.links import Links
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
 from ioa_p2p.team.post import Post
 from ioa_p2p.team.rest import Rest
 from ioa_p2p.team.role import Role
-from ioa_p2p.team.roster import open_found
+from ioa_p2p.team.roster import open_team
+from ioa_p2p.team.row import TeamRow
 from ioa_p2p.team.state import (
     Change,
     Checked,
@@ -61,7 +64,6 @@ from ioa_p2p.team.state import (
     Refused,
     RosterMoved,
     TaskMoved,
-    TeamState,
     step_of,
 )
 from ioa_p2p.team.worker import Deed, Worker
@@ -76,50 +78,44 @@ TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
 _HURRY_S = 0.5  # between founding entries sent to a member that was never heard
 
 
-class Team:
+class Team(Lineage):
     def __init__(
         self,
         ground: Ground,
-        founding: bytes,
         team: bytes,
+        row: TeamRow,
         *,
-        lost_disk: bool = False,
-        ahead_s: int = 0,
         blank: bool = False,
+        worker: Worker | None = None,
     ) -> None:
-        """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
-        blank: what is saved of the log does not count.
-        Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
-        entry = open_founding(founding, ground.network, team, 0)
+        """blank: what is saved of the log does not count. worker: of the incarnation before.
+        Raises PeerError unless its founding proves a team with us in it, or we signed to come in later."""
         rows = _no_rows if blank else ground.rows
-        roster = open_found(entry.step, entry.node, team, ground.network)
+        roster = open_team(row.founding, team, ground.network)
         self.node = ground.key.node
-        if self.node not in roster.voters and lost_disk:
+        if self.node not in roster.voters and row.lost_disk:
             raise PeerError("not-a-member")
-        self.founding = founding
-        self.state = TeamState(roster)
-        self.halted = ""
+        self.team = team
+        self.state = founded_on(roster, row.state)
+        self.halted = LEFT_BEHIND if row.left else ""
+        self._row = row
         self._ground = ground
-        self._ahead_s = ahead_s
         rank = max((member.rank for member in self._mine), default=0) / 255
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            rank, ground.timing, ground.rng, founding, rows, lost_disk=lost_disk,
+            rank, ground.timing, ground.rng, row.founding, rows, lost_disk=row.lost_disk,
         )  # fmt: skip
-        self._worker = Worker(
+        self._worker = worker or Worker(
             self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life,
-            lost_disk=lost_disk,
+            lost_disk=row.lost_disk,
         )  # fmt: skip
+        self._worker.serve(roster.incarnation)
         self._affairs = Affairs(self._election, ground.network)
         self._coordinator: Coordinator | None = None
         self._links = Links(roster.voters - {self.node})
-        self._post = Post(team, founding, self._election, self._links)
+        self._post = Post(team, row.founding, self._election, self._links)
         self._rest = Rest(ground.profile)
         self._hearsay = Hearsay()
-
-    @property
-    def team(self) -> bytes:
-        return self.state.roster.team
 
     @property
     def asleep(self) -> bool:
@@ -158,16 +154,18 @@ class Team:
         settled = self._settle(now, self._election.start(now))
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
-        formed = Emit(TeamFormed(self.team, self.state.roster))
+        formed: list[Effect] = [Emit(TeamFormed(self.team, self.state.roster)), *self._tell_adopted_end()]
         if self.halted:
-            return [formed, *settled]
+            return [*formed, *settled, *self._timers_off()]
         if self._is_over:
-            return [formed, *settled, *self._sleep()]
-        return [*links, formed, *settled, *self._beat(now)]
+            return [*formed, *settled, *self._sleep()]
+        return [*links, *formed, *settled, *self._beat(now)]
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamTraffic) -> list[Effect]:
         """Raises PeerError for a peer's fault."""
         now = self._ours(now)
+        if self._is_behind(peer, message):
+            return [Send(peer, Founding(self.left or self.founding))]
         known = peer == self.node or peer in self.state.roster.voters
         if not known and isinstance(message, TeamTraffic) and not isinstance(message, Founding):
             raise PeerError("not-a-voter")
@@ -175,7 +173,7 @@ class Team:
             return []
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
+        elif self._is_silent(now) or self._sleeps_through(message, known=known):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
@@ -188,6 +186,8 @@ class Team:
             return []
         if name == self._timer:
             return [*self._beat(now), *self._post.ask_for_news(self.state, self.node)]
+        if self._is_silent(now):
+            return [SetTimer(name, self._silent_until_s)]
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
@@ -220,7 +220,7 @@ class Team:
 
     def _ours(self, now: Now) -> Now:
         """Time as this team counts it."""
-        return Now(now.wall + self._ahead_s, now.boot)
+        return Now(now.wall + self._row.ahead_s, now.boot)
 
     # -- what members say
 
@@ -275,6 +275,8 @@ class Team:
     # -- what our side says
 
     def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
+        if link.node in self.absent and link.up and self._brings_founding:
+            return [Send(link.node, Founding(self.founding))]
         if link.node not in self.state.roster.voters:
             return []
         is_news = self._links.set(link.node, up=link.up)
@@ -433,8 +435,9 @@ class Team:
         """All that must arrive is said again."""
         if self._is_over and self._rest.is_due(now) and not self._worker.busy:
             return self._sleep()
-        led, deadline = self._election.coordinator is not None, self.state.roster.deadline
-        if not self._is_over and self._rest.is_abandoned(now, deadline, led=led):
+        self._rest.look(now, led=self._election.coordinator is not None)
+        launcher, deadline = self.node == self.state.roster.launcher, self.state.roster.deadline
+        if not self._is_over and not launcher and self._rest.is_abandoned(now, deadline):
             return [*self._carry(self._worker.abandon()), *self._sleep()]
         effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._links.unheard)]
         effects += [*self._post.lost_links(), *self._post.open_wishes(self.state), *self._settle(now, [])]
@@ -469,6 +472,13 @@ class Team:
     def _sleep(self) -> list[Effect]:
         self._rest.asleep = True
         return self._timers_off()
+
+    def _sleeps_through(self, message: DecisionMessage, *, known: bool) -> bool:
+        return self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known)
+
+    def _stop(self) -> list[Effect]:
+        self._coordinator = None
+        return self._sleep()
 
     def _timers_off(self) -> list[Effect]:
         return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]

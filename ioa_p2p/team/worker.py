@@ -97,12 +97,13 @@ class Worker:
         self._lost_disk = lost_disk
         self.space = f"task/{team.hex()}"
         self._jobs: dict[bytes, Job] = {}
-        self._fence = 0
+        self._incarnation = 0
+        self._fence = (0, 0)
         self._runs: dict[bytes, Run] = {}
         self._busy_until_s: dict[bytes, float] = {}
         for key, value in rows(self.space):
             if key == _FENCE:
-                self._fence = codec.decode(value, int)
+                self._fence = codec.decode(value, tuple[int, int])
             elif len(key) == 16:
                 self._jobs[key] = codec.decode(value, Job)
         for job in self._jobs.values():
@@ -110,6 +111,25 @@ class Worker:
                 self._queue.hold(requester)
 
     # -- the log decides
+
+    def serve(self, incarnation: int) -> None:
+        """What it takes on from now on is given in this one."""
+        self._incarnation = incarnation
+
+    def move(self, incarnation: int, state: TeamState) -> list[Deed]:
+        """The team was formed anew, from `state`: attempts that this does not know never were, and may come again;
+        those that it knows go on."""
+        self.serve(incarnation)
+        deeds: list[Deed] = []
+        for task, job in list(self._jobs.items()):
+            row = state.tasks.get(task)
+            attempt = row.spec.attempt if row is not None else 0
+            if job.attempt <= attempt:
+                continue
+            if job.spec is not None:
+                deeds += self._drop(job.spec, job, "decided by a majority that was lost")
+            deeds.append(self._save(task, Job(max(0, attempt - 1))))
+        return deeds
 
     def reconcile(self, now: Now, state: TeamState, *, new: bool) -> list[Deed]:
         """Make our jobs agree with the decided state: let go of what is not ours, take on what is.
@@ -124,7 +144,7 @@ class Worker:
                 deeds += self._close(job.spec, row)
             job = self._jobs.get(row.spec.id)
             mine = row.spec.node == self._node and not row.state.final
-            if new and mine and row.term >= self._fence:
+            if new and mine and (self._incarnation, row.term) >= self._fence:
                 deeds += self._take_on(now, state, row, job)
         return deeds
 
@@ -146,9 +166,9 @@ class Worker:
             return [self._busy(now, spec)]
         self._busy_until_s.pop(spec.id, None)
         saves: list[Deed] = []
-        if row.term > self._fence:
-            self._fence = row.term
-            saves.append(Save(self.space, _FENCE, codec.encode(row.term)))
+        if (self._incarnation, row.term) > self._fence:
+            self._fence = (self._incarnation, row.term)
+            saves.append(Save(self.space, _FENCE, codec.encode(self._fence)))
         job = self._jobs[spec.id] = Job(spec.attempt, 0, spec)
         if self._lost_disk and not may_repeat(spec.effect):  # it may have run before the disk was lost
             return [*saves, *self._finish(spec, self._report(spec, "unknown", note="the worker lost its memory"))]
@@ -181,15 +201,20 @@ class Worker:
     def _close(self, spec: TaskSpec, row: TaskRow) -> list[Deed]:
         """Not ours any more, or final. What stays is the highest attempt seen."""
         job = self._jobs[spec.id]
+        accepted = row.outcome is not None and row.outcome.attempt == job.attempt
+        deeds = self._drop(spec, job, row.reason, accepted=accepted)
+        return [self._save(spec.id, Job(max(job.attempt, row.spec.attempt - 1))), *deeds]
+
+    def _drop(self, spec: TaskSpec, job: Job, reason: str, *, accepted: bool = False) -> list[Deed]:
+        """Its place is free again. A result that was not accepted is kept, to be seen."""
         deeds: list[Deed] = []
         if spec.id in self._runs:
-            deeds.append(Emit(CancelTask(self._team, spec.id, job.attempt, row.reason)))
-        accepted = row.outcome is not None and row.outcome.attempt == job.attempt
+            deeds.append(Emit(CancelTask(self._team, spec.id, job.attempt, reason)))
         if job.report is not None and not accepted:
             deeds += self._orphan(job.report)
         self._runs.pop(spec.id, None)
         self._queue.give(self._requester)
-        return [self._save(spec.id, Job(max(job.attempt, row.spec.attempt - 1))), *deeds]
+        return deeds
 
     # -- the run tells
 

@@ -17,7 +17,7 @@ from ioa_p2p.storage.base import Storage
 from ioa_p2p.storage.seal import seal_of
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team.decisions import spaces
-from ioa_p2p.team.machine import SPACE, TeamRow
+from ioa_p2p.team.row import SPACE, TeamRow
 from ioa_p2p.wire import codec, limits
 
 NODE = bytes(range(32))

@@ -9,8 +9,9 @@ from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
-from ioa_p2p.team.machine import SPACE, Teams
+from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.post import Post
+from ioa_p2p.team.row import SPACE
 from ioa_p2p.team.state import Committed, TaskMoved, TaskRow, TeamState
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.worker import Deed, Job, Worker
@@ -29,7 +30,7 @@ def _teams_of(team: type[Team]) -> type[Teams]:
 
     class Planted(Teams):
         def _make(self, team_id: bytes, row: Any, **options: Any) -> Team:
-            return team(self._ground, row.founding, team_id, lost_disk=row.lost_disk, ahead_s=row.ahead_s, **options)
+            return team(self._ground, team_id, row, **options)
 
     return Planted
 

@@ -8,7 +8,8 @@ from ioa_p2p.effects import Effect, Emit, Save
 from ioa_p2p.storage.memory import MemoryStorage
 from ioa_p2p.team.decisions import Decisions, Held, next_entry, open_founding
 from ioa_p2p.team.events import Concluded, Forgotten, TeamFormed
-from ioa_p2p.team.machine import SPACE, TeamRow, Teams
+from ioa_p2p.team.machine import Teams
+from ioa_p2p.team.row import SPACE, TeamRow
 from ioa_p2p.team.worker import Job
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.ids import blake

@@ -10,8 +10,9 @@ from ioa_p2p.storage.memory import MemoryStorage
 from ioa_p2p.team.decisions import spaces
 from ioa_p2p.team.election_events import MemoryLost as ProvenLoss
 from ioa_p2p.team.events import LinkPeer, MemoryLost
-from ioa_p2p.team.machine import SPACE, TeamRow, Teams
+from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.recall import doubt
+from ioa_p2p.team.row import SPACE, TeamRow
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import VoteReply, VoteRequest
 from ioa_p2p.wire.team import Founding, Joined

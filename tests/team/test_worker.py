@@ -72,7 +72,7 @@ def working() -> tuple[Worker, Log]:
 
 def test_a_committed_task_of_ours_is_saved_with_its_fence_then_told_then_started() -> None:
     assert worker().reconcile(NOW, assigned().state, new=True) == [
-        Save(SPACE, b"fence", codec.encode(4)),
+        Save(SPACE, b"fence", codec.encode((0, 4))),
         Report(TEAM, ONE.id, 1, "accepted"),
         saved(ONE.id, job()),
         start(ONE),
@@ -97,7 +97,7 @@ def test_a_task_past_its_deadline_is_not_begun() -> None:
 
 
 def test_an_assignment_of_an_older_term_than_one_we_took_is_refused() -> None:
-    rows = [(b"fence", codec.encode(5))]
+    rows = [(b"fence", codec.encode((0, 5)))]
     assert worker(lambda space: rows).reconcile(NOW, assigned().state, new=True) == []
 
 
@@ -193,7 +193,7 @@ def test_a_higher_attempt_at_ourselves_starts_anew() -> None:
     assert bob.reconcile(NOW, log.state, new=True) == [
         saved(ONE.id, Job(1)),
         Emit(CancelTask(TEAM, ONE.id, 1, "busy")),
-        Save(SPACE, b"fence", codec.encode(6)),
+        Save(SPACE, b"fence", codec.encode((0, 6))),
         Report(TEAM, ONE.id, 2, "accepted"),
         saved(ONE.id, Job(2, 1, second, until_s=UNTIL_S)),
         start(second),

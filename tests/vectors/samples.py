@@ -80,6 +80,8 @@ SIGNED: dict[str, tuple[Kind, Any]] = {
     "a seed list": (Kind.SEEDS, SEED_LIST),
 }
 
+ADOPTED = roster.Adopted(0, 8, 2, HASH, HASH, 1, (BOB.node,))
+
 UNSIGNED: tuple[Any, ...] = (
     card(),
     records.RecordHead(ALICE.node, "analyst", 1, WALL, 60),
@@ -172,4 +174,9 @@ UNSIGNED: tuple[Any, ...] = (
     team.Said(TEAM, 1, "The outliers."),
     team.LostLinks(TEAM, (BOB.node,)),
     team.Wish(TEAM, "cancel", (TASK,), "asked to"),
+    ADOPTED,
+    team.Survey(TEAM, 0, 3, 7),
+    team.Tail(TEAM, 0, 7, 8, 2, False, (ENTRY_FRAME,)),
+    team.StateWanted(TEAM, 1, 0),
+    team.StatePart(TEAM, 1, 9, 4, b"state"),
 )
