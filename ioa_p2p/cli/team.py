@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from ioa_p2p.cli import transcript
 from ioa_p2p.cli.here import Here, node_command
 
 
@@ -38,6 +39,10 @@ def show(here: Here, team: str | None) -> None:
 def cancel(here: Here, team: str) -> None:
     """End a team's work; its running tasks are cancelled first."""
     here.out.result(here.ask("cancel", {"team": team}), f"team {team}: cancel is under way")
+
+
+command.add_command(transcript.export)
+command.add_command(transcript.replay)
 
 
 def _text(team: dict[str, Any]) -> str:
