@@ -20,7 +20,9 @@ if TYPE_CHECKING:
               help="Where to.  [default: team-ID.transcript]")  # fmt: skip
 @click.option("--blobs", is_flag=True, help="With the files that outcomes name, not only their hashes.")
 def export(here: Here, team: str, file: Path | None, blobs: bool) -> None:
-    """Write all that TEAM decided and said, as it was signed, to a file that anybody can check."""
+    """Write what TEAM decided and said to a file.
+
+    As it was signed, so that anybody can check it."""
     path = (file or Path(f"team-{team[:8]}.transcript")).absolute()
     told = here.ask("team-export", {"team": team, "file": str(path), "blobs": blobs}, wait_s=None)
     missing = f"\nnot on this disk: {told['absent']} entries, lines or pieces; the file says which" * bool(
@@ -33,7 +35,9 @@ def export(here: Here, team: str, file: Path | None, blobs: bool) -> None:
 @click.argument("file", type=click.File("rb"))
 @click.option("--mesh", metavar="NAME", help="Refuse what was not signed for this mesh.")
 def replay(here: Here, file: BinaryIO, mesh: str | None) -> None:
-    """Check every signature, vote and decision in FILE, and tell what the team did. Needs no node."""
+    """Check a team's file, and tell what is in it.
+
+    Every signature, vote and decision; no node is needed."""
     from ioa_p2p.cli.retold import Retold
     from ioa_p2p.node import replaying
     from ioa_p2p.node.control import plain

@@ -14,7 +14,7 @@ from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import EntryFrame, TeamId
 from ioa_p2p.wire.records import Hash, NodeKey, Wall
 
-MAGIC = b"ioa-p2p transcript "
+MAGIC = b"ioa-p2p-transcript "
 VERSION = 1
 
 Network = Annotated[bytes, Meta(min_length=limits.NETWORK_ID_BYTES, max_length=limits.NETWORK_ID_BYTES)]
