@@ -37,7 +37,9 @@ class Retold:
         return {
             "transcript": lambda e: [f"team      {e['team']} as {e['node'][:8]} has it"],
             "roster": self._roster,
-            "member": lambda e: [f"member    {e['node'][:8]} {e['how']}"],
+            "member": lambda e: [f"member    {', '.join(e['agents'])}@{e['node'][:8]} {e['how']}"],
+            "earlier": lambda e: [f"earlier   entry {e['index']} by {e['node'][:8]}: {e['step']} {e['text']}".rstrip()],
+            "restored": self._restored,
             "elected": self._elected,
             "phase": self._entered,
             "asked": lambda e: [f"asked     {self._who(e)}: {e['text']}"],
@@ -57,6 +59,13 @@ class Retold:
     def _roster(self, event: Event) -> list[str]:
         members = ", ".join(map(self._agent, event["members"]))
         return [f"goal      {event['goal']}", f"roster    {len(event['members'])} members: {members}"]
+
+    def _restored(self, event: Event) -> list[str]:
+        members, tasks = ", ".join(map(self._agent, event["members"])), event["tasks"]
+        told = [
+            f"task      {task['task'][:6]} {task['skill']} by {self._agent(task)} {task['state']}" for task in tasks
+        ]
+        return [f"restored  as of entry {event['index']}, in {event['phase']}, with {members}", *told]
 
     def _elected(self, event: Event) -> list[str]:
         who, votes, voters = event["coordinator"][:8], event["votes"], event["voters"]

@@ -81,8 +81,8 @@ def _verdict(verdict: "Verdict") -> str:
     from ioa_p2p.cli.output import pairs
     from ioa_p2p.wire.ids import node_text
 
-    counts = [(verdict.entries, "entries"), (verdict.terms, "terms"), (len(verdict.members), "members")]
-    first = "verified: " + ", ".join(f"{count} {name}" for count, name in counts)
+    told = (verdict.entries, "entry entries"), (verdict.terms, "term terms"), (len(verdict.members), "member members")
+    first = "verified: " + ", ".join(f"{count} {words.split()[count != 1]}" for count, words in told)
     rest = {
         "team": verdict.team.hex(),
         "network": verdict.network.hex(),

@@ -9,7 +9,7 @@ transcripts.md says what that proves. Memory does not grow with the file, but fo
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, TypeVar
 
@@ -22,11 +22,11 @@ from ioa_p2p.node.retelling import Event
 from ioa_p2p.node.transcript_file import Reader
 from ioa_p2p.team.audit import LogAudit
 from ioa_p2p.team.state import LineHeard
-from ioa_p2p.wire import codec, frames, gossip
+from ioa_p2p.wire import codec, frames, gossip, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake, node_text
 from ioa_p2p.wire.step import Outcome
-from ioa_p2p.wire.transcript import Absent, Decided, End, Forked, Line, Piece, Record, Seal, Start
+from ioa_p2p.wire.transcript import Absent, Decided, End, Forked, Line, Piece, Record, Seal, Start, State
 
 T = TypeVar("T")
 
@@ -78,7 +78,9 @@ class _Replay:
         self._talk: TalkAudit | None = None
         self._words = _Words()
         self._files = _Files()
-        self._undecided = 0  # decisions that are told to be missing: none can follow
+        self._hole: Absent | None = None  # decisions that are told to be missing: only a state leads over them
+        self._state = bytearray()
+        self._absent = 0
         self._sealed = False
 
     def take(self, record: Record, digest: bytes) -> Iterator[Event]:
@@ -96,8 +98,10 @@ class _Replay:
             case Forked(one, other):
                 self.place = "the proof of a fork"
                 yield retelling.forked(*_there(self._talk).fork(one, other))
+            case State(data, more):
+                yield from self._restore(data, more)
             case Absent():
-                self._absent(record)
+                self._lose(record)
                 yield retelling.absent(record)
             case Piece():
                 self.place = f"piece {record.piece} of file {record.hash.hex()[:8]}"
@@ -117,14 +121,14 @@ class _Replay:
             team=self._start.team,
             exporter=self._start.node,
             exported_at=self._start.at,
-            entries=log.state.index + 1,
+            entries=log.entries,
             terms=log.terms,
             members=tuple(sorted(log.nodes)),
             lines=talk.lines,
             own_words=self._words.own,
             hearsay=self._words.hearsay,
             files=self._files.whole,
-            absent=self._undecided + talk.missing + self._files.absent,
+            absent=self._absent + talk.missing + self._files.absent,
             head=log.head,
             concluded=log.state.conclusion is not None,
         )
@@ -146,13 +150,13 @@ class _Replay:
             self._log = LogAudit(start.network, start.team, frame)
             yield retelling.founded(self._log)
             return
-        self.place = f"decision {self._log.state.index + 1}"
-        if self._undecided:
+        self.place = f"decision {self._log.next_index}"
+        if self._hole is not None:
             raise PeerError("wrong-record", "a decision after those that are said to be missing")
         audited = self._log.take(frame)
         if isinstance(audited.step, Outcome):
             self._files.named.update(blob.hash for blob in audited.step.blobs)
-        for change in audited.changes:
+        for change in audited.changes or ():
             if isinstance(change, LineHeard):
                 self._words.decided(change.line.node, change.line.text.encode())
         yield from retelling.decided(audited, self._log)
@@ -163,7 +167,23 @@ class _Replay:
         entry = talk.take(frame)
         return retelling.line(entry, "signed" if self._words.signed(entry) else "chat")
 
-    def _absent(self, record: Absent) -> None:
+    def _restore(self, data: bytes, more: bool) -> Iterator[Event]:
+        """Raises PeerError: 'wrong-record', 'record-too-large', and as `LogAudit.restore` does."""
+        self.place = "the state that stands for missing decisions"
+        log = _there(self._log)
+        if self._hole is None:
+            raise PeerError("wrong-record", "no decisions are missing here")
+        self._state += data
+        if len(self._state) > limits.SNAPSHOT_BYTES_MAX:
+            raise PeerError("record-too-large", f"a state of over {limits.SNAPSHOT_BYTES_MAX} bytes")
+        if more:
+            return
+        log.restore(self._hole.last + 1, bytes(self._state))
+        self._hole, self._state = None, bytearray()
+        self._files.named |= log.state.blobs
+        yield retelling.restored(log)
+
+    def _lose(self, record: Absent) -> None:
         self.place = f"what is said to be missing of the {record.what}"
         match record.what:
             case "lines":
@@ -171,9 +191,11 @@ class _Replay:
             case "blob":
                 self._files.lose(record)
             case "decisions":
-                if record.first != _there(self._log).state.index + 1 or record.last < record.first or self._undecided:
+                log = _there(self._log)
+                if self._hole is not None or record.first != log.next_index or record.last < record.first:
                     raise PeerError("wrong-gap", "these are not the decisions that come next")
-                self._undecided = record.last - record.first + 1
+                self._hole = record
+                self._absent += record.last - record.first + 1
 
     # -- the end
 
@@ -183,11 +205,21 @@ class _Replay:
         seal = open_frame(frames.parse(frame), start.network, Kind.TRANSCRIPT, Seal)
         if seal != Seal(start.node, start.team, start.at, log.state.index, talk.lines, digest):
             raise PeerError("wrong-seal", "it was set under another file than this")
-        strangers = {start.node, *talk.authors} - log.nodes
-        if strangers:
-            raise PeerError("not-a-member", f"{node_text(min(strangers))} never was in the team")
+        if self._state:
+            raise PeerError("wrong-record", "the state before it is not whole")
+        log.end()
         self._files.end()
+        _check_people(log, {start.node: 0, **talk.authors})
         self._sealed = True
+
+
+def _check_people(log: LogAudit, spoke: Mapping[bytes, int]) -> None:
+    """spoke: node -> its last line. Raises PeerError('not-a-member' | 'above-the-cut')."""
+    for node, last in spoke.items():
+        if node not in log.nodes:
+            raise PeerError("not-a-member", f"{node_text(node)} never was in the team")
+        if last > log.cuts.get(node, last):
+            raise PeerError("above-the-cut", f"{node_text(node)} was removed, and counts up to line {log.cuts[node]}")
 
 
 class _Words:

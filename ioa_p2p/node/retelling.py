@@ -1,7 +1,7 @@
 """What a verified entry or line of a transcript tells: plain JSON objects as those of a team at work, with where they
 stand. docs/transcripts.md, "What replay tells".
 
-Audited ──> {"kind", "index", "at", ...} one for each change        chat Entry ──> {"kind": "chat" | "signed", ...}
+Audited ──> {"kind", "index", "at", ...}, one for each change        chat Entry ──> {"kind": "chat" | "signed", ...}
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,19 @@ from ioa_p2p.node import telling
 from ioa_p2p.team.audit import Audited, LogAudit
 from ioa_p2p.team.state import (
     Change,
+    Checked,
     Ended,
     LineHeard,
     PhaseMoved,
     Refused,
+    RosterMoved,
     TaskMoved,
     TaskRow,
     TurnGiven,
 )
 from ioa_p2p.wire import frames, gossip
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.step import Await, Conclude, Spend
+from ioa_p2p.wire.step import Admit, Await, Conclude, Promote, Remove, Spend, Step
 from ioa_p2p.wire.transcript import Absent, Start
 
 Event = dict[str, Any]
@@ -50,6 +52,10 @@ def founded(log: LogAudit) -> Event:
 def decided(audited: Audited, log: LogAudit) -> Iterator[Event]:
     """In the order in which they came about."""
     where = {"index": audited.entry.index, "at": audited.entry.at}
+    if audited.changes is None:
+        yield {"kind": "earlier", **where, "node": node_text(audited.entry.node), "step": _name(audited.step),
+               "text": getattr(audited.step, "text", "")}  # fmt: skip
+        return
     if audited.entry.certificate:
         by = [node_text(frames.parse(vote).signer) for vote in audited.entry.certificate]
         coordinator = node_text(audited.entry.node)
@@ -81,6 +87,10 @@ def _changed(change: Change, log: LogAudit) -> Iterator[Event]:
             yield _task(row)
         case Ended(conclusion):
             yield _concluded(conclusion, log)
+        case RosterMoved():
+            yield _moved(change)
+        case Checked(checkpoint):
+            yield {"kind": "checkpoint", "up_to": checkpoint.index, "state": checkpoint.state.hex()}
         case Refused(code):
             yield {"kind": "refused", "code": code}
 
@@ -99,6 +109,31 @@ def _task(row: TaskRow) -> Event:
         "files": files,
         "cost": spent,
     }
+
+
+def _moved(moved: RosterMoved) -> Event:
+    how = {Admit: "admitted", Promote: "promoted", Remove: "removed"}[type(moved.step)]
+    counts_to = moved.step.cut if isinstance(moved.step, Remove) else None
+    agents = [member.agent for member in moved.members]
+    return {"kind": "member", "how": how, "node": node_text(moved.node), "agents": agents, "counts_to": counts_to}
+
+
+def restored(log: LogAudit) -> Event:
+    """The state that stands for decisions that are missing."""
+    state = log.state
+    return {
+        "kind": "restored",
+        "index": state.index,
+        "at": state.at,
+        "phase": telling.phase_name(state.phase),
+        "members": [telling.member(one) for one in state.roster.members],
+        "tasks": [{**telling.spec(row.spec), "state": row.state.value} for row in state.tasks.values()],
+        "cost": telling.amounts(state.budget.spent),
+    }
+
+
+def _name(step: Step) -> str:
+    return type(step).__name__.lower()
 
 
 def _concluded(conclusion: Conclude, log: LogAudit) -> Event:

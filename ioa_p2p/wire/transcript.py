@@ -49,6 +49,13 @@ class Forked(Message, frozen=True, tag="forked"):
     other: EntryFrame
 
 
+class State(Message, frozen=True, tag="state"):
+    """Part of a `decision.Snapshot`: after decisions that are absent, what they came to. more: another part follows."""
+
+    data: Annotated[bytes, Meta(max_length=limits.SNAPSHOT_PART_BYTES_MAX)]
+    more: bool
+
+
 class Absent(Message, frozen=True, tag="absent"):
     """What the exporter does not hold: numbers first..last of decisions, of the lines of `name` (a node), or the
     pieces of the blob `name`. Lines so named may turn up later in the file, if others had read them before."""
@@ -73,7 +80,7 @@ class End(Message, frozen=True, tag="end"):
     frame: EntryFrame
 
 
-Record = Start | Decided | Line | Forked | Absent | Piece | End
+Record = Start | Decided | Line | Forked | State | Absent | Piece | End
 
 
 class Seal(Message, frozen=True):

@@ -3,6 +3,7 @@ makes."""
 
 import tracemalloc
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,28 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Save
 from ioa_p2p.errors import PeerError
 from ioa_p2p.gossip import blobs
+from ioa_p2p.team import saved_state
+from ioa_p2p.team.decisions import spaces
+from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.ids import network_id
-from ioa_p2p.wire.spending import Spent
-from ioa_p2p.wire.step import Assign, Blob, Conclude, Discuss, Hear, Outcome, Resume, Spend
-from ioa_p2p.wire.transcript import MAGIC, Absent, Decided, Forked, Line, Piece, Record, Start
+from ioa_p2p.wire.decision import Snapshot
+from ioa_p2p.wire.ids import blake, network_id
+from ioa_p2p.wire.spending import UNLIMITED, Spent
+from ioa_p2p.wire.step import (
+    Assign,
+    Blob,
+    Checkpoint,
+    Conclude,
+    Discuss,
+    Hear,
+    Outcome,
+    Promote,
+    Remove,
+    Resume,
+    Spend,
+    encode_step,
+)
+from ioa_p2p.wire.transcript import MAGIC, Absent, Decided, Forked, Line, Piece, Record, Start, State
 from tests.node.transcripts import (
     LATER,
     PAIR,
@@ -28,7 +46,7 @@ from tests.node.transcripts import (
     resealed,
     sealed,
 )
-from tests.team.people import ANN, BOB, CY, DEE, MALLORY, NETWORK, TEAM, founding, spec
+from tests.team.people import ANN, BOB, CY, DEE, EVE, MALLORY, NETWORK, ROSTER, TEAM, admission, founding, spec
 
 DATA = bytes(range(256)) * 500  # three pieces
 FILE = Blob("counts.csv", "text/csv", blobs.name_of(DATA), len(DATA))
@@ -214,6 +232,171 @@ def test_a_fork_is_shown_with_its_proof_and_nothing_counts_beyond_it(tmp_path: P
     honest = Forked(book.lines[BOB.node][0], book.lines[BOB.node][1])
     for accused in (honest, Forked(beyond.frame, beyond.frame), Forked(book.lines[CY.node][0], beyond.frame)):
         assert code_of(sealed([*told[:3], accused, *told[3:]])) == "no-fork"
+
+
+# -- members that come and go
+
+
+def growing() -> Book:
+    """Eve is let in, votes and speaks; bob is removed, and counts up to his second line."""
+    book = working_without_end()
+    book.decide(admission(EVE), Promote(EVE.node))
+    book.say(EVE, "here I am", (BOB, 2))
+    book.say(BOB, "too late", (EVE, 1))
+    book.decide(Remove(BOB.node, 2, "asked to"))
+    return book
+
+
+def working_without_end() -> Book:
+    book = Book()
+    book.elect()
+    book.say(BOB, "one")
+    book.say(BOB, "two")
+    return book
+
+
+def test_who_came_and_who_went_is_told_and_what_a_removed_one_said_later_is_left_out(tmp_path: Path) -> None:
+    book = growing()
+    events, verdict = read(book.transcript(tmp_path))
+    moves = [(event["how"], event["counts_to"]) for event in events if event["kind"] == "member"]
+    assert moves == [("admitted", None), ("promoted", None), ("removed", 2)]
+    assert (len(verdict.members), verdict.lines, verdict.absent) == (5, 3, 0)
+    told = records(book.transcript(tmp_path))
+    assert code_of(sealed([*told[:-1], Line(book.lines[BOB.node][2])])) == "above-the-cut"
+
+
+def test_a_term_needs_the_votes_of_those_who_are_in_by_then(tmp_path: Path) -> None:
+    book = growing()
+    now = {"roster_index": 4, "roster_hash": blake(book.frames[4])}
+    told = records(book.transcript(tmp_path))
+
+    def term(*voters: NodeKey, **named: Any) -> bytes:
+        votes = tuple(book.vote(key, ANN, 2, **named) for key in voters)
+        return sealed([*told[:-1], Decided(book.entry(ANN, term=2, certificate=votes))])
+
+    assert read(term(ANN, CY, EVE, **now))[1].terms == 2
+    assert code_of(term(ANN, CY, **now)) == "no-quorum"
+    assert code_of(term(ANN, BOB, CY, **now)) == "not-a-voter"
+    assert code_of(term(ANN, CY, EVE)) == "wrong-vote", "votes under the first roster"
+
+
+def test_nobody_is_let_in_who_did_not_sign(tmp_path: Path) -> None:
+    book = working_without_end()
+    told = records(book.transcript(tmp_path))
+    for admitted in (admission(EVE, signer=MALLORY), admission(EVE, team=bytes(16))):
+        assert code_of(sealed([*told[:-1], Decided(book.entry(step=encode_step(admitted)))])) == "wrong-admission"
+
+
+# -- logs that were cut short
+
+
+def long_lived(archive: int, monkeypatch: pytest.MonkeyPatch) -> Book:
+    """Entries 1 to 8, a checkpoint as of 6 that is entry 9, one more. archive: entries that stay below it."""
+    monkeypatch.setattr(limits, "ARCHIVE_ENTRIES_MAX", archive)
+    book = working()
+    book.frames.pop()  # not yet at its end
+    book.disk.commit([Save(spaces(TEAM)[0], (9).to_bytes(8, "big"), None)])
+    book.compact(6)
+    book.decide(Conclude("done", "seven", (spec(1).id,)))
+    return book
+
+
+def test_a_log_that_was_cut_short_is_told_whole_as_long_as_the_disk_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, verdict = read(long_lived(100, monkeypatch).transcript(tmp_path))
+    assert (verdict.entries, verdict.terms, verdict.absent, verdict.concluded) == (11, 2, 0, True)
+    assert not {event["kind"] for event in events} & {"restored", "earlier"}
+
+
+def test_where_old_entries_are_gone_a_proven_state_leads_on_and_the_rest_still_proves_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = long_lived(2, monkeypatch)
+    data = book.transcript(tmp_path)
+    events, verdict = read(data)
+    assert (verdict.entries, verdict.absent, verdict.concluded, verdict.head) == (7, 4, True, blake(book.frames[-1]))
+    gap = next(event for event in events if event["kind"] == "absent")
+    assert (gap["what"], gap["first"], gap["last"]) == ("decisions", 1, 4)
+    state = next(event for event in events if event["kind"] == "restored")
+    assert (state["index"], [task["state"] for task in state["tasks"]]) == (6, ["succeeded"])
+    assert [(event["index"], event["step"]) for event in events if event["kind"] == "earlier"] == [
+        (5, "outcome"), (6, "elect"),
+    ]  # fmt: skip
+    assert [event["text"] for event in events if event["kind"] == "said"] == ["so it is"]
+    for place, byte in enumerate(data):
+        if place % 5 == 0:
+            assert code_of(data[:place] + bytes([byte ^ 1]) + data[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("lost", "gap", "earlier"),
+    [((1, 2, 3, 4, 5, 6), (1, 5), [6]), ((2, 4), (2, 4), [5, 6]), ((1, 3, 6), (1, 3), [4, 5, 6])],
+)
+def test_of_what_is_left_all_is_told_that_begins_or_leads_to_a_state(
+    lost: tuple[int, ...], gap: tuple[int, int], earlier: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last entry before the state is kept with it, as where a member was away and got a snapshot."""
+    book = long_lived(100, monkeypatch)
+    book.disk.commit([Save(spaces(TEAM)[3], index.to_bytes(8, "big"), None) for index in lost])
+    events, verdict = read(book.transcript(tmp_path))
+    assert [(each["first"], each["last"]) for each in events if each["kind"] == "absent"] == [gap]
+    assert [event["index"] for event in events if event["kind"] == "earlier"] == earlier
+    assert (verdict.absent, verdict.concluded) == (gap[1] - gap[0] + 1, True)
+
+
+def test_a_state_that_leads_over_missing_entries_cannot_be_invented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = long_lived(2, monkeypatch)
+    told = records(book.transcript(tmp_path))
+    at = nth(told, State, 0)
+    snapshot = codec.decode(told[at].data, Snapshot)  # type: ignore[union-attr]
+    other = saved_state.encode(TeamState(ROSTER))
+
+    def given(code: str, **changed: Any) -> None:
+        forged = State(codec.encode(codec.replace(snapshot, **changed)), False)
+        assert code_of(sealed([*told[:at], forged, *told[at + 1 :]])) == code
+
+    given("wrong-snapshot", state=other)
+    given("wrong-snapshot", anchor=book.frames[7])
+    given("wrong-snapshot", checkpoint=book.frames[8])
+    given("no-quorum", proof=snapshot.proof[:1])
+    given("no-certificate", certificate=())
+    earlier = nth(told, Decided, 1)
+    assert code_of(sealed([*told[:earlier], *told[earlier + 1 :]])) == "wrong-entry", "one of them left out"
+    assert code_of(sealed([*told[:earlier], Decided(book.frames[7])])) == "wrong-entry"
+    lines = [record for record in told[: earlier + 1] if isinstance(record, Line)]
+    unreached = sealed(told[: earlier + 1], index=6, lines=len(lines))
+    assert code_of(unreached) == "wrong-gap", "they do not reach it"
+    assert code_of(sealed([*told[:at], *told[at + 1 :]])) == "wrong-record", "no state"
+    assert code_of(sealed([*told[: at - 1], *told[at:]])) == "wrong-record", "nothing is said to be missing"
+    assert code_of(sealed([*told[:at], State(b"half", True)])) == "wrong-record"
+
+
+def test_a_state_that_contradicts_itself_is_refused_whoever_decided_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(state: TeamState) -> bytes:
+        state.budget = replace(state.budget, held={**state.budget.held, bytes(16): UNLIMITED})
+        return honest(state)
+
+    honest = saved_state.encode
+    monkeypatch.setattr(saved_state, "encode", broken)
+    data = long_lived(2, monkeypatch).transcript(tmp_path)
+    assert code_of(data) == "wrong-snapshot"
+
+
+def test_a_checkpoint_that_names_another_state_than_the_entries_make_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 3)
+    book = working()
+    told = records(book.transcript(tmp_path))
+    lie = Checkpoint(9, blake(book.frames[9]), 0, bytes(32), saved_state.VERSION)
+    assert code_of(sealed([*told[:-1], Decided(book.entry(step=encode_step(lie)))])) == "other-state"
+    other = codec.replace(lie, version=saved_state.VERSION + 1)
+    read(sealed([*told[:-1], Decided(book.entry(step=encode_step(other)))]))
 
 
 # -- a changed file

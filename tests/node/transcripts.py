@@ -15,13 +15,15 @@ from ioa_p2p.node.exporting import Exported, Source, export
 from ioa_p2p.node.replaying import Verdict, replay
 from ioa_p2p.node.transcript_file import Reader, Writer
 from ioa_p2p.storage.memory import MemoryStorage
-from ioa_p2p.team.decisions import spaces
+from ioa_p2p.team import saved_state
+from ioa_p2p.team.audit import LogAudit
+from ioa_p2p.team.decisions import Decisions, HardState, held_of, spaces
 from ioa_p2p.team.machine import SPACE, TeamRow
 from ioa_p2p.wire import codec, gossip
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import Step, encode_step
+from ioa_p2p.wire.step import Checkpoint, Step, encode_step
 from ioa_p2p.wire.transcript import End, Record, Seal, Start
 from tests.team.people import ANN, BOB, CY, DEE, NETWORK, ROSTER, TEAM, WALL, founding, member
 
@@ -79,8 +81,20 @@ class Book:
     def add(self, frame: bytes, *, decided: bool = True) -> None:
         log, votes, *_ = spaces(TEAM)
         key = len(self.frames).to_bytes(8, "big")
-        self.disk.commit([Save(log, key, frame), *([Save(votes, b"commit", key)] if decided else [])])
+        vote = Save(votes, b"state", codec.encode(HardState(0, self._term, b"", True)))
+        self.disk.commit([Save(log, key, frame), vote, *([Save(votes, b"commit", key)] if decided else [])])
         self.frames.append(frame)
+
+    def compact(self, index: int) -> None:
+        """Decide a checkpoint as of entry `index`, and let it stand for the entries up to there."""
+        log = LogAudit(NETWORK, TEAM, self.frames[0])
+        for frame in self.frames[1 : index + 1]:
+            log.take(frame)
+        state = saved_state.encode(log.state)
+        self.decide(Checkpoint(index, blake(self.frames[index]), 0, blake(state), saved_state.VERSION))
+        decisions = Decisions(held_of(self.frames[0]), NETWORK, lambda space: list(self.disk.scan(space)))
+        decisions.compact(index, state, len(self.frames) - 1)
+        self.disk.commit(decisions.drain())
 
     def line(self, author: NodeKey, text: str, network: bytes = NETWORK, **changed: Any) -> bytes:
         """The author's next, or one that pretends to be."""
