@@ -88,10 +88,10 @@ def _verdict(verdict: "Verdict") -> str:
         "network": verdict.network.hex(),
         "exported": f"by {node_text(verdict.exporter)}",
         "head": verdict.head.hex(),
-        "lines": f"{verdict.lines} signed by their authors; {verdict.hearsay} decided ones only by a coordinator",
+        "lines": f"{verdict.lines} signed by their authors, {verdict.hearsay} only by a coordinator",
         "files": str(verdict.files or ""),
         "missing": f"{verdict.absent} entries, lines or pieces, as told above" if verdict.absent else "",
         "the end": "" if verdict.concluded else "not in it: the team worked on",
     }
-    keys = [f"  {node_text(node)}" for node in verdict.members]
-    return "\n".join(["", first, pairs(rest), "of the keys", *keys])
+    keys = "\n".join(f"          {node_text(node)}" for node in verdict.members)
+    return "\n".join(["", first, pairs(rest), f"members   {keys.strip()}"])

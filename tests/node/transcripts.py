@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Save
+from ioa_p2p.errors import PeerError
+from ioa_p2p.gossip import blobs
 from ioa_p2p.gossip.log import Chain
 from ioa_p2p.node.exporting import Exported, Source, export
 from ioa_p2p.node.replaying import Verdict, replay
@@ -23,12 +27,14 @@ from ioa_p2p.wire import codec, gossip
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import Checkpoint, Step, encode_step
+from ioa_p2p.wire.step import Assign, Blob, Checkpoint, Conclude, Discuss, Hear, Outcome, Resume, Step, encode_step
 from ioa_p2p.wire.transcript import End, Record, Seal, Start
-from tests.team.people import ANN, BOB, CY, DEE, NETWORK, ROSTER, TEAM, WALL, founding, member
+from tests.team.people import ANN, BOB, CY, DEE, NETWORK, ROSTER, TEAM, WALL, founding, member, spec
 
 PAIR = codec.replace(ROSTER, members=(member(ANN, "ann"), member(BOB, "bob")))
 LATER = WALL + 1_000
+DATA = bytes(range(256)) * 500  # three pieces
+FILE = Blob("counts.csv", "text/csv", blobs.name_of(DATA), len(DATA))
 
 
 def read(data: bytes, network: bytes | None = None) -> tuple[list[dict[str, Any]], Verdict]:
@@ -40,6 +46,12 @@ def read(data: bytes, network: bytes | None = None) -> tuple[list[dict[str, Any]
             events.append(next(told))
         except StopIteration as end:
             return events, end.value
+
+
+def code_of(data: bytes, network: bytes | None = None) -> str:
+    with pytest.raises(PeerError) as refused:
+        read(data, network)
+    return refused.value.code
 
 
 class Book:
@@ -111,9 +123,9 @@ class Book:
         self.disk.commit([Save(space, len(lines).to_bytes(8), frame)])
         return frame
 
-    def lose_line(self, author: NodeKey, seq: int) -> None:
+    def lose_line(self, author: NodeKey, seq: int, instead: bytes = b"hole") -> None:
         space = f"chat/{TEAM.hex()}/{author.node.hex()}/{seq // 64:x}"
-        self.disk.commit([Save(space, seq.to_bytes(8), b"hole")])
+        self.disk.commit([Save(space, seq.to_bytes(8), instead)])
 
     def chain(self, author: NodeKey) -> Chain:
         chain = Chain(TEAM, author.node, lambda space: list(self.disk.scan(space)))
@@ -128,7 +140,41 @@ class Book:
         return (folder / "book.transcript").read_bytes()
 
 
+# -- two lives of a team
+
+
+def pair() -> Book:
+    """The smallest team, and the shortest life of one."""
+    book = Book(founding(PAIR, (ANN, BOB)), (ANN, BOB))
+    book.elect()
+    book.decide(Discuss(ANN.node, "ann", "hello"))
+    book.say(ANN, "hello")
+    book.say(BOB, "aside", (ANN, 1))
+    book.decide(Conclude("done", "hello"))
+    return book
+
+
+def working() -> Book:
+    """Four members; a turn, a task with a file, another term, the end."""
+    book = Book()
+    book.elect()
+    book.decide(Discuss(BOB.node, "bob", prompt="what do you see?"), Hear(1, "words"))
+    book.say(BOB, "words")
+    book.decide(Assign("sync", (spec(1),)), Outcome(spec(1).id, 1, "succeeded", blobs=(FILE,), summary="seven"))
+    book.elect(CY, [book.vote(key, CY, 2) for key in (BOB, CY, DEE)])
+    book.decide(Resume("it is there"), Discuss(CY.node, "cy", "so it is"))
+    book.say(CY, "so it is", (BOB, 1))
+    book.say(BOB, "indeed", (CY, 1))
+    book.decide(Conclude("done", "seven", (spec(1).id,)))
+    return book
+
+
 # -- files taken apart
+
+
+def nth(told: list[Record], kind: type[Any], number: int) -> int:
+    """Where the record stands; -1 is the last of its kind."""
+    return [place for place, record in enumerate(told) if isinstance(record, kind)][number]
 
 
 def records(data: bytes) -> list[Record]:
