@@ -1,6 +1,7 @@
 """What a transcript holds and what a reader makes of it, also where a disk lost some, or a log was cut short."""
 
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Save
 from ioa_p2p.gossip import blobs
+from ioa_p2p.node.transcript_file import writing
 from ioa_p2p.team import saved_state
 from ioa_p2p.team.decisions import spaces
 from ioa_p2p.team.state import TeamState
@@ -18,6 +20,7 @@ from ioa_p2p.wire.decision import Snapshot
 from ioa_p2p.wire.ids import blake, network_id
 from ioa_p2p.wire.spending import UNLIMITED, Spent
 from ioa_p2p.wire.step import (
+    Await,
     Checkpoint,
     Conclude,
     Discuss,
@@ -27,7 +30,7 @@ from ioa_p2p.wire.step import (
     Spend,
     encode_step,
 )
-from ioa_p2p.wire.transcript import Absent, Decided, Forked, Line, Piece, State
+from ioa_p2p.wire.transcript import Absent, Decided, Forked, Line, Piece, Start, State
 from tests.node.transcripts import (
     DATA,
     FILE,
@@ -40,7 +43,7 @@ from tests.node.transcripts import (
     sealed,
     working,
 )
-from tests.team.people import ANN, BOB, CY, EVE, MALLORY, NETWORK, ROSTER, TEAM, admission, spec
+from tests.team.people import ANN, BOB, CY, DEE, EVE, MALLORY, NETWORK, ROSTER, TEAM, WALL, admission, spec
 
 # -- what holds
 
@@ -333,11 +336,87 @@ def test_a_state_that_leads_over_missing_entries_cannot_be_invented(
     assert code_of(sealed([*told[:at], State(b"half", True)])) == "wrong-record"
 
 
-def test_a_state_that_contradicts_itself_is_refused_whoever_decided_it(
+def test_entries_before_a_state_that_do_not_lead_to_it_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    book = long_lived(2, monkeypatch)
+    told = records(book.transcript(tmp_path))
+    for place, index in ((nth(told, Decided, 1), 5), (nth(told, Decided, 2), 6)):
+        before = blake(book.frames[index - 1])
+        other = Decided(book.entry(ANN, index=index, previous=before, step=b"another"))
+        assert code_of(sealed([*told[:place], other, *told[place + 1 :]])) == "wrong-entry", index
+
+
+def test_a_gap_that_reaches_beyond_the_state_or_a_state_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = records(long_lived(2, monkeypatch).transcript(tmp_path))
+    gap = nth(told, Absent, 0)
+    assert code_of(sealed([*told[:gap], Absent("decisions", b"", 1, 6), *told[gap + 1 :]])) == "wrong-gap"
+    monkeypatch.setattr(limits, "SNAPSHOT_BYTES_MAX", 100)
+    assert code_of(sealed(told)) == "record-too-large"
+
+
+def test_a_file_whose_outcome_is_gone_with_the_old_entries_still_comes_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = long_lived(1, monkeypatch)
+    book.disk.commit(blob_rows())
+    assert read(book.transcript(tmp_path, with_blobs=True))[1].files == 1
+
+
+def test_who_came_and_went_before_the_state_still_counts_as_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "ARCHIVE_ENTRIES_MAX", 1)
+    book = Book()
+    book.elect()
+    book.decide(admission(EVE), Promote(EVE.node), Remove(EVE.node, 1), Remove(DEE.node))
+    book.say(EVE, "here I am")
+    book.say(EVE, "still here")
+    book.decide(Discuss(ANN.node, "ann", "on we go"))
+    book.compact(6)
+    _, verdict = read(book.transcript(tmp_path))
+    assert (len(verdict.members), verdict.lines, verdict.absent) == (5, 1, 5)
+    told = records(book.transcript(tmp_path))
+    assert code_of(sealed([*told[:-1], Line(book.lines[EVE.node][1])], index=7)) == "above-the-cut"
+    named = {"roster_index": 5, "roster_hash": blake(book.frames[5])}
+    votes = tuple(book.vote(key, ANN, 2, **named) for key in (ANN, CY))
+    read(sealed([*told[:-1], Decided(book.entry(ANN, term=2, certificate=votes))], index=8))
+
+
+def test_a_file_that_could_not_be_written_whole_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "talk"
+    path.write_bytes(b"old")
+
+    def write_half() -> None:
+        with writing(path) as writer:
+            writer.write(Start(NETWORK, TEAM, ANN.node, LATER))
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        write_half()
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("talk", b"old")]
+
+
+def given_too_much(state: TeamState) -> None:
+    state.budget = replace(state.budget, held={**state.budget.held, bytes(16): UNLIMITED})
+
+
+def of_another_entry(state: TeamState) -> None:
+    state.index -= 1
+
+
+def waiting_for_nothing(state: TeamState) -> None:
+    state.waiting = Await((bytes(16),), "all", WALL)
+
+
+@pytest.mark.parametrize("spoil", [given_too_much, of_another_entry, waiting_for_nothing])
+def test_a_state_that_contradicts_itself_is_refused_whoever_decided_it(
+    spoil: Callable[[TeamState], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(state: TeamState) -> bytes:
-        state.budget = replace(state.budget, held={**state.budget.held, bytes(16): UNLIMITED})
+        spoil(state)
         return honest(state)
 
     honest = saved_state.encode

@@ -27,7 +27,19 @@ from ioa_p2p.wire import codec, gossip
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import Assign, Blob, Checkpoint, Conclude, Discuss, Hear, Outcome, Resume, Step, encode_step
+from ioa_p2p.wire.step import (
+    Assign,
+    Blob,
+    Checkpoint,
+    Conclude,
+    Discuss,
+    Hear,
+    Outcome,
+    Resume,
+    Step,
+    encode_step,
+    roster_step,
+)
 from ioa_p2p.wire.transcript import End, Record, Seal, Start
 from tests.team.people import ANN, BOB, CY, DEE, NETWORK, ROSTER, TEAM, WALL, founding, member, spec
 
@@ -103,7 +115,8 @@ class Book:
         for frame in self.frames[1 : index + 1]:
             log.take(frame)
         state = saved_state.encode(log.state)
-        self.decide(Checkpoint(index, blake(self.frames[index]), 0, blake(state), saved_state.VERSION))
+        changes = [0, *(place for place in range(1, index + 1) if roster_step(held_of(self.frames[place]).entry.step))]
+        self.decide(Checkpoint(index, blake(self.frames[index]), changes[-1], blake(state), saved_state.VERSION))
         decisions = Decisions(held_of(self.frames[0]), NETWORK, lambda space: list(self.disk.scan(space)))
         decisions.compact(index, state, len(self.frames) - 1)
         self.disk.commit(decisions.drain())
