@@ -90,7 +90,7 @@ def _verdict(verdict: "Verdict") -> str:
         "head": verdict.head.hex(),
         "lines": f"{verdict.lines} signed by their authors, {verdict.hearsay} only by a coordinator",
         "files": str(verdict.files or ""),
-        "missing": f"{verdict.absent} entries, lines or pieces, as told above" if verdict.absent else "",
+        "missing": f"{verdict.absent} entries, lines or files, as told above" if verdict.absent else "",
         "the end": "" if verdict.concluded else "not in it: the team worked on",
     }
     keys = "\n".join(f"          {node_text(node)}" for node in verdict.members)
