@@ -17,6 +17,7 @@ from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.decision import Ack, Append, Vote, VoteReply, VoteRequest
 from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.ids import blake
 from tests.sim.scenario import Violation
 from tests.sim.teams import NETWORK, member_at, touched
 from tests.sim.world import Host, World
@@ -41,36 +42,83 @@ class DecidedStays:
     """I2: what any disk calls decided never differs or vanishes; so whoever is elected holds all of it."""
 
     def __init__(self, world: World) -> None:
-        self._decided: dict[int, bytes] = {}
-        self._seen: dict[Node, tuple[int, int]] = {}
+        self._decided: dict[tuple[int, int], bytes] = {}
+        self._seen: dict[Node, tuple[int, int, int]] = {}
         world.on_event.append(self.event)
         world.watch.append(self.watch)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if isinstance(event, Committed):
-            self._decide(event.index, event.frame)
+            self._decide(0, event.index, event.frame)
         elif isinstance(event, Elected | events.Elected) and event.coordinator == node:
             member = member_at(world, node)
-            for index, frame in self._decided.items() if member else ():
-                _check_holds(member, index, frame, "the new coordinator")
+            for (incarnation, index), frame in self._decided.items() if member else ():
+                if incarnation == member.incarnation:
+                    _check_holds(member, index, frame, "the new coordinator")
+        elif isinstance(event, events.Reformed):
+            self._check_adopted(event.roster.adopted)
 
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
             host, team = world.hosts[node], member.electorate.team
-            disks, seen = self._seen.get(node, (-1, 0))
-            commit = saved_commit(host, team)
-            if disks == host.disks and commit < seen:
+            incarnation, commit = saved_incarnation(host, team), saved_commit(host, team)
+            disks, before, seen = self._seen.get(node, (-1, 0, 0))
+            goes_on = (disks, before) == (host.disks, incarnation)
+            if goes_on and commit < seen:
                 raise Violation("I2", f"entry {seen} is decided no more")
-            for index in range(seen + 1 if disks == host.disks else 1, commit + 1):
+            for index in range(seen + 1 if goes_on else 1, commit + 1):
                 if frame := saved_entry(host, team, index):
-                    self._decide(index, frame)
-            if frame := self._decided.get(member.commit_index):
+                    self._decide(incarnation, index, frame)
+            if frame := self._decided.get((member.incarnation, member.commit_index)):
                 _check_holds(member, member.commit_index, frame, "a member")
-            self._seen[node] = host.disks, commit
+            self._seen[node] = host.disks, incarnation, commit
 
-    def _decide(self, index: int, frame: bytes) -> None:
-        if self._decided.setdefault(index, frame) != frame:
+    def _decide(self, incarnation: int, index: int, frame: bytes) -> None:
+        if self._decided.setdefault((incarnation, index), frame) != frame:
             raise Violation("I2", f"two decisions {index}")
+
+    def _check_adopted(self, adopted: Any) -> None:
+        """Up to the adopted entry all is as it was decided."""
+        frame = self._decided.get((adopted.incarnation, adopted.index))
+        if frame is not None and blake(frame) != adopted.entry:
+            raise Violation("I2", f"another entry {adopted.index} was adopted than was decided")
+
+
+class SignersAdopted:
+    """I2: what was decided, and acknowledged by one who then signed to go on in the next incarnation, is adopted."""
+
+    def __init__(self, world: World) -> None:
+        self._acked: dict[tuple[Node, int], dict[int, bytes]] = defaultdict(dict)
+        self._founded: set[int] = set()
+        world.on_send.append(self.send)
+        world.on_event.append(self.event)
+
+    def send(self, world: World, source: Node, target: Node, message: Any) -> None:
+        if (
+            isinstance(message, Ack)
+            and message.ok
+            and saved_incarnation(world.hosts[source], message.team) == (message.incarnation)
+        ):
+            acked = self._acked[source, message.incarnation]
+            for index in range(message.index, 0, -1):
+                frame = saved_entry(world.hosts[source], message.team, index)
+                if frame is None or acked.get(index) == frame:
+                    return
+                acked[index] = frame
+
+    def event(self, world: World, node: Node, event: Any) -> None:
+        if not isinstance(event, events.Reformed) or event.incarnation in self._founded:
+            return
+        self._founded.add(event.incarnation)
+        adopted, old = event.roster.adopted, event.incarnation - 1
+        assert adopted is not None
+        members = [*event.roster.voters, *adopted.absent]
+        for index in {index for one in members for index in self._acked[one, old] if index > adopted.index}:
+            frames_ = [self._acked[one, old].get(index) for one in members]
+            for voter in event.roster.voters:
+                frame = self._acked[voter, old].get(index)
+                if frame is not None and frames_.count(frame) >= len(members) // 2:
+                    raise Violation("I2", f"a signer acknowledged decision {index}, {adopted.index} are adopted")
 
 
 class LogsMatch:
@@ -78,12 +126,12 @@ class LogsMatch:
 
     def __init__(self, world: World) -> None:
         self._entries: dict[tuple[int, int, int], bytes] = {}
-        self._walked: dict[Node, list[bytes]] = defaultdict(list)
+        self._walked: dict[tuple[Node, int], list[bytes]] = defaultdict(list)
         world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
-            walked = self._walked[node]
+            walked = self._walked[node, member.incarnation]
             del walked[member.last_index + 1 :]
             index = member.last_index
             while self._is_new(member, walked, index):
@@ -109,7 +157,7 @@ class CommitGrows:
     """I4: what a member told as decided it still calls so, while it keeps its disk; each is told once, in order."""
 
     def __init__(self, world: World) -> None:
-        self._commit: dict[Node, tuple[int, int]] = {}
+        self._commit: dict[Node, tuple[int, int, int]] = {}
         self._told: dict[Node, tuple[int, int]] = {}
         world.watch.append(self.watch)
         world.on_event.append(self.event)
@@ -117,10 +165,13 @@ class CommitGrows:
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
             host = world.hosts[node]
-            disks, commit = self._commit.get(node, (0, 0))
-            if disks == host.disks and member.commit_index < commit:
+            disks, incarnation, commit = self._commit.get(node, (0, 0, 0))
+            if (disks, incarnation) == (host.disks, member.incarnation) and member.commit_index < commit:
                 raise Violation("I4", f"commit went from {commit} to {member.commit_index}")
-            self._commit[node] = host.disks, saved_commit(host, member.electorate.team)
+            if member.incarnation < incarnation and disks == host.disks:
+                raise Violation("I4", f"incarnation went from {incarnation} to {member.incarnation}")
+            team = member.electorate.team
+            self._commit[node] = host.disks, saved_incarnation(host, team), saved_commit(host, team)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, Committed):
@@ -136,26 +187,28 @@ class VotesLast:
     """I5: a vote is durable before it leaves, and no voter ever signs two in a term; the same for an ack."""
 
     def __init__(self, world: World) -> None:
-        self._votes: dict[tuple[Node, int], Node] = {}
+        self._votes: dict[tuple[Node, int, int], Node] = {}
         world.on_send.append(self.send)
 
     def send(self, world: World, source: Node, target: Node, message: Any) -> None:
         match message:
             case VoteRequest():
-                self._check_vote(world, message.team, source, message.term, source)
+                self._check_vote(world, message, source, message.term, source)
             case VoteReply() if message.vote:
                 vote = codec.decode(frames.parse(message.vote).body, Vote)
-                self._check_vote(world, message.team, source, vote.term, vote.candidate)
+                self._check_vote(world, message, source, vote.term, vote.candidate)
             case Ack(ok=True):
                 _check_saved_entry(world, source, message)
             case _:
                 pass
 
-    def _check_vote(self, world: World, team: bytes, voter: Node, term: int, candidate: Node) -> None:
-        if self._votes.setdefault((voter, term), candidate) != candidate:
+    def _check_vote(self, world: World, message: Any, voter: Node, term: int, candidate: Node) -> None:
+        if self._votes.setdefault((voter, message.incarnation, term), candidate) != candidate:
             raise Violation("I5", f"a second vote in term {term}")
-        row = world.hosts[voter].disk.get(spaces(team)[1], b"state")
+        row = world.hosts[voter].disk.get(spaces(message.team)[1], b"state")
         state = codec.decode(row, HardState) if row else None
+        if state is not None and state.incarnation > message.incarnation:
+            return
         if state is None or state.term < term or (state.term == term and state.vote != candidate):
             raise Violation("I5", f"a vote of term {term} leaves before it is saved")
 
@@ -210,7 +263,7 @@ class Certified:
 
 def watch_election(world: World, timing: Timing) -> None:
     """All that must hold for an election and its log."""
-    for checker in (OneCoordinator, DecidedStays, LogsMatch, CommitGrows, VotesLast, Certified):
+    for checker in (OneCoordinator, DecidedStays, SignersAdopted, LogsMatch, CommitGrows, VotesLast, Certified):
         checker(world)
     LeaseHolds(world, timing)
 
@@ -221,6 +274,11 @@ def watch_election(world: World, timing: Timing) -> None:
 def saved_commit(host: Host, team: bytes) -> int:
     """Up to where a disk says that entries are decided."""
     return int.from_bytes(host.disk.get(spaces(team)[1], b"commit") or b"", "big")
+
+
+def saved_incarnation(host: Host, team: bytes) -> int:
+    row = host.disk.get(spaces(team)[1], b"state")
+    return codec.decode(row, HardState).incarnation if row else 0
 
 
 def saved_entry(host: Host, team: bytes, index: int) -> bytes | None:
@@ -240,6 +298,8 @@ def _check_holds(member: Any, index: int, frame: bytes, who: str) -> None:
 
 def _check_saved_entry(world: World, node: Node, ack: Ack) -> None:
     host, member = world.hosts[node], member_at(world, node)
-    row, held = saved_entry(host, ack.team, ack.index), member.entry_at(ack.index) if member else None
+    if member is None or member.incarnation != ack.incarnation:
+        return
+    row, held = saved_entry(host, ack.team, ack.index), member.entry_at(ack.index)
     if ack.index and (row is None or (held is not None and not host.unsynced and row != held.frame)):
         raise Violation("I5", f"entry {ack.index} is acknowledged before it is saved")

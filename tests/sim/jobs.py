@@ -65,6 +65,7 @@ class Run:
     life: int
     disks: int
     start: StartTask
+    incarnation: int = 0
     over: bool = False
     told: bool = False
 
@@ -189,7 +190,8 @@ class Jobs:
                 pass
 
     def _begin(self, node: bytes, event: StartTask) -> None:
-        run = Run(node, self.world.hosts[node].life, self.world.hosts[node].disks, event)
+        incarnation = self.teams()[node].election.incarnation
+        run = Run(node, self.world.hosts[node].life, self.world.hosts[node].disks, event, incarnation)
         self.runs.append(run)
         spec, long_s = event.spec, self.run_s(event.spec)
         self.world.after(0.1, lambda: self._report(run, TaskProgress(event.team, spec.id, spec.attempt, 0.1)))
@@ -239,8 +241,9 @@ class Jobs:
         return any(team.state.conclusion is not None for team in self.teams(nodes).values())
 
     def concluded(self) -> bool:
-        """Every member that lives knows the end; who lost its disk perhaps nothing at all."""
-        teams = self.teams()
+        """Every member that lives knows the end; who lost its disk perhaps nothing at all, and who was left behind
+        when the team was formed anew only that."""
+        teams = {node: team for node, team in self.teams().items() if not team.left}
         voters = {voter for team in teams.values() for voter in team.state.roster.voters}
         hosts = {node: self.world.hosts[node] for node in voters}
         alive = [node for node, host in hosts.items() if host.machine and (node in teams or not host.disks)]

@@ -8,10 +8,13 @@ from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
+from ioa_p2p.team import saved_state
 from ioa_p2p.team.budget import KINDS
 from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
 from ioa_p2p.team.inputs import outputs_of
+from ioa_p2p.team.state import TaskRow
 from ioa_p2p.team.tasks import TaskState
+from ioa_p2p.team.team import Team
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
@@ -27,12 +30,13 @@ class NothingFenced:
     """I6: no worker starts an attempt that its own decided log has fenced or ended."""
 
     def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, StartTask):
             return
-        lowest = _fences(world, node, event.spec.id)
+        lowest = _fences(world, node, event.spec.id, self._jobs.teams()[node])
         if event.spec.attempt < lowest:
             raise Violation("I6", f"attempt {event.spec.attempt} starts where {lowest} is the lowest that may")
 
@@ -47,6 +51,13 @@ class CommittedFirst:
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, StartTask):
             return
+        team = self._jobs.teams()[node]
+        if (row := _adopted(team).get(event.spec.id)) is not None and row.spec == codec.replace(
+            event.spec, budget=row.spec.budget
+        ):
+            return
+        if any(other.election.incarnation > team.election.incarnation for other in self._jobs.teams().values()):
+            return  # the rows of those who moved on are gone
         index, _ = given_in(world, node, event.spec)
         self._check(world, node, index, _log(world, node)[index])
 
@@ -68,7 +79,7 @@ class OneEffect:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._keys: dict[bytes, bytes] = {}
-        self._starts: dict[tuple[Node, int, bytes, int], int] = defaultdict(int)
+        self._starts: dict[tuple[Node, int, int, bytes, int], int] = defaultdict(int)
         self._tasks: dict[bytes, int] = defaultdict(int)
         jobs.world.on_event.append(self.event)
 
@@ -77,7 +88,8 @@ class OneEffect:
             return
         spec = event.spec
         self._tasks[spec.id] += 1
-        started = node, world.hosts[node].disks, spec.id, spec.attempt
+        incarnation = self._jobs.teams()[node].election.incarnation
+        started = node, world.hosts[node].disks, incarnation, spec.id, spec.attempt
         self._starts[started] += 1
         if self._keys.setdefault(spec.id, spec.key) != spec.key:
             raise Violation("I7", "two keys for one task: its effect may happen twice")
@@ -85,7 +97,8 @@ class OneEffect:
             raise Violation("I7", "a task that may run once starts again")
         if self._starts[started] > limits.TASK_STARTS_MAX:
             raise Violation("counted", "an attempt starts more often than it may")
-        if any(_told_done(run, node, spec) for run in self._jobs.runs if run.disks == world.hosts[node].disks):
+        here = [run for run in self._jobs.runs if run.disks == world.hosts[node].disks]
+        if any(_told_done(run, node, spec) and run.incarnation == incarnation for run in here):
             raise Violation("kept", "a task runs again whose result this node had saved")
 
 
@@ -95,22 +108,33 @@ class WithinBudget:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._parts: dict[tuple[bytes, int], Any] = {}
+        self._parts: dict[int, dict[tuple[bytes, int], Any]] = {0: {}}
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if isinstance(event, StartTask):
-            self._parts.setdefault((event.spec.id, event.spec.attempt), event.spec.budget)
+            parts = self._parts_of(self._jobs.teams()[node])
+            parts.setdefault((event.spec.id, event.spec.attempt), event.spec.budget)
             for kind in KINDS:
-                self._check(kind)
+                self._check(parts, kind)
         elif isinstance(event, TaskChanged) and event.decided:
-            row = self._jobs.teams()[node].state.tasks[event.spec.id]
+            team = self._jobs.teams()[node]
+            row = team.state.tasks[event.spec.id]
             if row.outcome is not None and row.outcome.spent is not None:
-                self._parts[event.spec.id, row.outcome.attempt] = row.outcome.spent
+                self._parts_of(team)[event.spec.id, row.outcome.attempt] = row.outcome.spent
 
-    def _check(self, kind: str) -> None:
+    def _parts_of(self, team: Team) -> dict[tuple[bytes, int], Any]:
+        """A new incarnation has what it adopted."""
+        incarnation = team.election.incarnation
+        if incarnation not in self._parts:
+            before, rows = self._parts.get(incarnation - 1, {}), _adopted(team)
+            known = {key: part for key, part in before.items() if key[0] in rows}
+            self._parts[incarnation] = {key: part for key, part in known.items() if key[1] <= rows[key[0]].spec.attempt}
+        return self._parts[incarnation]
+
+    def _check(self, parts: dict[tuple[bytes, int], Any], kind: str) -> None:
         most = getattr(self._jobs.policy.caps.budget, kind)
-        spent = sum(getattr(part, kind) or 0 for part in self._parts.values())
+        spent = sum(getattr(part, kind) or 0 for part in parts.values())
         if most is not None and spent > most:
             raise Violation("I12", f"{spent} {kind} spent or given, of {most}")
 
@@ -120,21 +144,22 @@ class FinalIsFinal:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._ends: dict[bytes, str] = {}
-        self._told: dict[tuple[Node, int, bytes], str] = {}
+        self._ends: dict[tuple[int, bytes], str] = {}
+        self._told: dict[tuple[Node, int, int, bytes], str] = {}
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         if not isinstance(event, TaskChanged) or not event.decided:
             return
-        task, life = event.spec.id, (node, world.hosts[node].life, event.spec.id)
+        team, task = self._jobs.teams().get(node), event.spec.id
+        incarnation = team.election.incarnation if team else 0
+        life = node, world.hosts[node].life, incarnation, task
         if life in self._told:
             raise Violation("final", f"{self._told[life]} became {event.state}")
         if TaskState(event.state).final:
             self._told[life] = event.state
-            if self._ends.setdefault(task, event.state) != event.state:
-                raise Violation("final", f"{self._ends[task]} here is {event.state} there")
-        team = self._jobs.teams().get(node)
+            if self._ends.setdefault((incarnation, task), event.state) != event.state:
+                raise Violation("final", f"{self._ends[incarnation, task]} here is {event.state} there")
         row = team.state.tasks.get(task) if team else None
         if (
             row is not None
@@ -149,41 +174,42 @@ class SameFold:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._seen: dict[int, Any] = {}
-        self._at: dict[Node, int] = {}
+        self._seen: dict[tuple[int, int], Any] = {}
+        self._at: dict[Node, tuple[int, int]] = {}
         jobs.world.watch.append(self.watch)
 
     def watch(self, world: World) -> None:
         teams = self._jobs.teams(world.touched)
         for node, team in teams.items():
             state = team.state
-            if self._at.get(node) == state.index:
+            place = team.election.incarnation, state.index
+            if self._at.get(node) == place:
                 continue
-            self._at[node] = state.index
+            self._at[node] = place
             tasks = tuple((task, row.spec.attempt, row.state) for task, row in state.tasks.items())
             shown = (state.phase, state.turn, tasks, state.conclusion)
-            if self._seen.setdefault(state.index, shown) != shown:
-                raise Violation("same-fold", f"two states at index {state.index}")
+            if self._seen.setdefault(place, shown) != shown:
+                raise Violation("same-fold", f"two states at index {place}")
 
 
 class EndsClean:
-    """A team is founded once, concludes once, with no task open; no job is given twice while it succeeds."""
+    """A team is founded and concludes once in an incarnation, with no task open; no job succeeds twice."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._founded: set[Any] = set()
-        self._ends: set[Any] = set()
+        self._founded: dict[int, bytes] = {}
+        self._ends: dict[int, bytes] = {}
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
         team = self._jobs.teams().get(node)
         if isinstance(event, TeamFormed):
-            self._founded.add(codec.encode(event.roster))
-            if len(self._founded) > 1:
+            roster = codec.encode(event.roster)
+            if self._founded.setdefault(event.roster.incarnation, roster) != roster:
                 raise Violation("one-team", "a launch founded two teams")
         elif isinstance(event, Concluded) and team is not None:
-            self._ends.add(codec.encode(event.conclusion))
-            if len(self._ends) > 1:
+            end = codec.encode(event.conclusion)
+            if self._ends.setdefault(team.election.incarnation, end) != end:
                 raise Violation("final", "two conclusions")
             if team.state.open_tasks:
                 raise Violation("final", "concluded while tasks run")
@@ -224,9 +250,17 @@ def given_in(world: World, node: Node, spec: TaskSpec) -> tuple[int, int]:
     raise Violation("I10", "a task starts that the node's log does not hold")
 
 
-def _fences(world: World, node: Node, task: bytes) -> int:
+def _adopted(team: Team) -> dict[bytes, TaskRow]:
+    """The tasks that its incarnation began with."""
+    return saved_state.decode(team.adopted).tasks if team.adopted else {}
+
+
+def _fences(world: World, node: Node, task: bytes, team: Team) -> int:
     """The lowest attempt of a task that the node's decided log still lets start."""
-    lowest = 1
+    row = _adopted(team).get(task)
+    if row is not None and row.state.final:
+        return limits.TASK_ATTEMPTS_MAX + 1
+    lowest = row.spec.attempt if row is not None else 1
     for entry in reversed(_log(world, node, decided=True).values()):
         match _step(entry):
             case Reassign() as step if step.task == task:
