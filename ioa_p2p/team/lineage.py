@@ -10,7 +10,7 @@ from typing import Self
 
 from ioa_p2p.effects import Effect, Emit, Now, Save
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.decisions import Held, spaces
+from ioa_p2p.team.decisions import Held, held_of, spaces
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import TakeTail
 from ioa_p2p.team.events import Concluded, LeftBehind, Reformed
@@ -88,7 +88,7 @@ class Lineage(ABC):
     def absent(self) -> frozenset[bytes]:
         """Nodes of earlier incarnations that are not in this one."""
         adopted = self.state.roster.adopted
-        return frozenset(adopted.absent) if adopted is not None else frozenset()
+        return frozenset(adopted.absent) - self.state.roster.voters if adopted is not None else frozenset()
 
     @property
     def known(self) -> frozenset[bytes]:
@@ -171,7 +171,14 @@ class Lineage(ABC):
 
     def _is_behind(self, peer: bytes, message: object) -> bool:
         """It does not know of the newest incarnation, and may: it was in an earlier one."""
-        if self.left or peer in self.absent:
-            return peer in self.known and not isinstance(message, Founding)
-        old = isinstance(message, DecisionMessage) and message.incarnation < self._election.incarnation
+        if peer in self.absent and not self.left:
+            return not isinstance(message, Founding)
+        old = isinstance(message, DecisionMessage) and message.incarnation < self._newest
         return old and peer in self.known
+
+    @property
+    def _newest(self) -> int:
+        """The incarnation that we know of."""
+        if not self.left:
+            return self._election.incarnation
+        return held_of(self.left).entry.incarnation

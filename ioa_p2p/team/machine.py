@@ -124,11 +124,10 @@ class Teams:
             return self._hand_in(now, self._on_admission(now, team, lambda one: one.tick(now)))
         if kind == "reform":
             return self._hand_in(now, self._reforms.tick(now, team))
-        return self._hand_in(now, self._on_timer(now, name, self._teams[team])) if team in self._teams else []
-
-    def _on_timer(self, now: Now, name: str, team: Team) -> list[Effect]:
-        effects = team.handle_timer(now, name)
-        return [*effects, *self._reforms.look(now, team)]
+        if team not in self._teams:
+            return []
+        effects = self._teams[team].handle_timer(now, name)
+        return self._hand_in(now, [*effects, *(self._reforms.look(now, team) if kind == "team" else [])])
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
         """Raises UsageError('no-such-team' | 'too-many-launches' | 'team-ended' | 'no-such-task')."""
@@ -204,7 +203,10 @@ class Teams:
         known, signed = self._teams.get(team_id), self._guest.signed(team_id)
         if known is not None:
             if known.founding != message.frame:
-                return self._reforms.on_founding(now, peer, known, message.frame, called=signed is not None)
+                called = signed is not None and bool(known.left)
+                effects = self._reforms.on_founding(now, peer, known, message.frame, called=called)
+                moved = self._teams[team_id] is not known
+                return [*(self._guest.forget(team_id) if called and moved else []), *effects]
             return known.handle_message(now, peer, message)
         row = TeamRow(message.frame, signed is None, signed.ahead_s if signed else 0)
         roster = open_team(message.frame, team_id, self._ground.network)
@@ -219,6 +221,9 @@ class Teams:
         roster = codec.decode(message.roster, Roster)
         if roster.adopted is not None:
             return self._reforms.on_invitation(now, peer, message, roster)
+        known = self._teams.get(roster.team)
+        if known is not None and not known.left:  # it comes late: the team stands
+            return []
         return self._guest.on_invitation(now, peer, message)
 
     # -- launching

@@ -67,10 +67,10 @@ class Reforms:
         if promise is not None and promise.incarnation > team.election.incarnation:
             team.keep_silent(now.boot + PROMISE_S)
 
-    def look(self, now: Now, team: Team) -> list[Effect]:
+    def look(self, now: Now, team: bytes) -> list[Effect]:
         """After each beat of a team: is it time?"""
-        due = team.team not in self._tries and team.wants_reform(now)
-        return self._begin(now, team) if due else []
+        due = team not in self._tries and self._teams[team].wants_reform(now)
+        return self._begin(now, self._teams[team]) if due else []
 
     def command(self, now: Now, team: Team) -> list[Effect]:
         """By hand. Raises UsageError."""
@@ -228,6 +228,7 @@ class Reforms:
             return []
         if not arriving.data:
             arriving.size = part.size
+        before = len(arriving.data)
         try:
             arriving.take(part)
         except PeerError:
@@ -236,6 +237,8 @@ class Reforms:
         if arriving.is_whole:
             self._states[part.team] = bytes(arriving.data)
             del self._arriving[part.team]
+            return []
+        if len(arriving.data) == before:  # it came twice; the next is asked for already
             return []
         return [Send(peer, StateWanted(part.team, part.incarnation, len(arriving.data)))]
 

@@ -55,8 +55,6 @@ class DecidedStays:
             for (incarnation, index), frame in self._decided.items() if member else ():
                 if incarnation == member.incarnation:
                     _check_holds(member, index, frame, "the new coordinator")
-        elif isinstance(event, events.Reformed):
-            self._check_adopted(event.roster.adopted)
 
     def watch(self, world: World) -> None:
         for node, member in touched(world).items():
@@ -76,12 +74,6 @@ class DecidedStays:
     def _decide(self, incarnation: int, index: int, frame: bytes) -> None:
         if self._decided.setdefault((incarnation, index), frame) != frame:
             raise Violation("I2", f"two decisions {index}")
-
-    def _check_adopted(self, adopted: Any) -> None:
-        """Up to the adopted entry all is as it was decided."""
-        frame = self._decided.get((adopted.incarnation, adopted.index))
-        if frame is not None and blake(frame) != adopted.entry:
-            raise Violation("I2", f"another entry {adopted.index} was adopted than was decided")
 
 
 class SignersAdopted:
@@ -113,11 +105,13 @@ class SignersAdopted:
         adopted, old = event.roster.adopted, event.incarnation - 1
         assert adopted is not None
         members = [*event.roster.voters, *adopted.absent]
-        for index in {index for one in members for index in self._acked[one, old] if index > adopted.index}:
+        for index in {index for one in members for index in self._acked[one, old] if index >= adopted.index}:
             frames_ = [self._acked[one, old].get(index) for one in members]
             for voter in event.roster.voters:
                 frame = self._acked[voter, old].get(index)
-                if frame is not None and frames_.count(frame) >= len(members) // 2:
+                if frame is None or blake(frame) == adopted.entry:
+                    continue
+                if frames_.count(frame) > len(members) // 2:
                     raise Violation("I2", f"a signer acknowledged decision {index}, {adopted.index} are adopted")
 
 

@@ -13,6 +13,8 @@ from tests.sim import (
     gossip_mutants,
     gossip_schedules,
     mutants,
+    reform,
+    reform_mutants,
     schedules,
     team,
     team_mutants,
@@ -25,6 +27,7 @@ SCENARIOS = (
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
+    Scenario("reform", Teams, reform.play, reform.SCHEDULES, reform_mutants.MUTANTS),
 )
 
 

@@ -243,8 +243,9 @@ class Jobs:
     def concluded(self) -> bool:
         """Every member that lives knows the end; who lost its disk perhaps nothing at all, and who was left behind
         when the team was formed anew only that."""
-        teams = {node: team for node, team in self.teams().items() if not team.left}
-        voters = {voter for team in teams.values() for voter in team.state.roster.voters}
+        left = {node for node, team in self.teams().items() if team.left}
+        teams = {node: team for node, team in self.teams().items() if node not in left}
+        voters = {voter for team in teams.values() for voter in team.state.roster.voters} - left
         hosts = {node: self.world.hosts[node] for node in voters}
         alive = [node for node, host in hosts.items() if host.machine and (node in teams or not host.disks)]
         ends = [team.state.conclusion for team in teams.values()]

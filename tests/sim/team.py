@@ -29,7 +29,7 @@ LATE_S = 60.0  # L2: every task is final by its deadline and this
 def play(seed: int, part: Any = Teams) -> World:
     """One seed; a third of them for each size. Raises Violation."""
     dice = random.Random(f"team {seed}")
-    jobs = _jobs(seed, dice, SIZES[seed % len(SIZES)], part)
+    jobs = team_jobs(seed, dice, SIZES[seed % len(SIZES)], part)
     watch_team(jobs)
     watch_election(jobs.world, jobs.timing)
     jobs.world.weather = _weather(dice)
@@ -46,12 +46,12 @@ def play(seed: int, part: Any = Teams) -> World:
     return jobs.world
 
 
-def _jobs(seed: int, dice: random.Random, size: int, part: Any) -> Jobs:
-    """The usual job with one or two of each agent, at `size` nodes; effects of all classes."""
+def team_jobs(seed: int, dice: random.Random, size: int, part: Any, spares: float = 0.3) -> Jobs:
+    """The usual job with one or two of each agent, at `size` nodes; effects of all classes. spares: how often two."""
     effects = {skill.name: dice.choice(["pure", "pure", "idempotent", "once"]) for (skill,) in list(CAST.values())[1:]}
     cast = {name: tuple(with_effect(skill, effects[skill.name]) for skill in skills) for name, skills in CAST.items()}
     own, others = list(cast)[:size], list(cast)[size:]
-    spares = {f"{name}-b": cast[name] for name in ("analyst", "charter", "writer") if dice.random() < 0.3}
+    spares = {f"{name}-b": cast[name] for name in ("analyst", "charter", "writer") if dice.random() < spares}
     homes = {name: dice.choice(own) for name in (*others, *spares)}
     caps = Caps(budget=Allowance(dice.choice([None, 1_000]), calls=dice.choice([None, None, 12]), agents=16))
     jobs = Jobs(seed, cast | spares, homes, machine=part, policy=Policy(goal_s=GOAL_S, caps=caps))
