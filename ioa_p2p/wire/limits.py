@@ -385,3 +385,6 @@ TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; o
 # -- keepers ----------------------------------------------------------------------------------------
 KEEPERS_MAX = 2  # of a team: one may be off while the other serves
 KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has
+
+# -- answers of several needs -----------------------------------------------------------------------
+RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
