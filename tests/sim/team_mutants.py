@@ -10,6 +10,7 @@ from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import SPACE, Teams
+from ioa_p2p.team.post import Post
 from ioa_p2p.team.state import Committed, TaskMoved, TaskRow, TeamState
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.worker import Deed, Job, Worker
@@ -64,8 +65,8 @@ def _with_state(state: type[TeamState]) -> type[Teams]:
 
 def _with_coordinator(coordinator: type[Coordinator], leases: type[Leases] = Leases) -> type[Teams]:
     class Planted(Team):
-        def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-            effects = super()._on_committed(now, entry)
+        def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+            effects = super()._on_committed(now, entry, frame)
             if self._coordinator is not None:
                 self._coordinator.__class__ = coordinator
                 self._coordinator._leases.__class__ = leases
@@ -134,7 +135,13 @@ class ForgetsThatItForgot(Worker):
 class _WaitsForNews(Team):
     """Who may not stand for election does not ask what became of the team."""
 
-    def _ask_for_news(self) -> list[Effect]:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._post.__class__ = _AsksNothing
+
+
+class _AsksNothing(Post):
+    def ask_for_news(self, state: TeamState, me: bytes) -> list[Effect]:
         return []
 
 
@@ -145,8 +152,8 @@ class _EntryByEntry(Team):
         super().__init__(*args, **options)
         self._worker.__class__ = ForgetsFence
 
-    def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-        effects = super()._on_committed(now, entry)
+    def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+        effects = super()._on_committed(now, entry, frame)
         return [*effects, *self._carry(self._worker.reconcile(now, self.state, new=True))]
 
 
