@@ -193,10 +193,10 @@ class Fit:
 
 
 def sources(chain: Chain, part: Part) -> Iterator[tuple[str, list[Part]]]:
-    """Each input type of `part` (without `*`) with the parts of the chain that give it."""
+    """Each input type of `part`, as it names it, with the parts of the chain that give it."""
     before = chain.parts[: chain.parts.index(part)]
     for each in part.inputs:
-        yield _plain(each), [giver for giver in before if _plain(each) in giver.outputs]
+        yield each, [giver for giver in before if _plain(each) in giver.outputs]
 
 
 def _by_type(ways: Iterable[Chain]) -> dict[str, list[Chain]]:

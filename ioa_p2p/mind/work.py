@@ -108,12 +108,12 @@ class Work:
         return fresh[:1] if _may_try(part, tasks) else []
 
     def _order(self, part: Part, member: MemberView, need: Need, way: Chain) -> Order:
-        inputs = tuple(self._source(part, each, givers) for each, givers in sources(way, part))
+        inputs = tuple(self._source(each, givers) for each, givers in sources(way, part))
         return Order(member.node, member.agent, part.name, self._told(part, need), inputs, pinned=part in way.all_of)
 
-    def _source(self, part: Part, type_name: str, givers: Sequence[Part]) -> Source:
+    def _source(self, type_name: str, givers: Sequence[Part]) -> Source:
         results = tuple(task.id for task in self.results(givers))
-        return Source(type_name, results if f"{type_name}*" in part.inputs else results[:1])
+        return Source(type_name.rstrip("*"), results if type_name.endswith("*") else results[:1])
 
     def _told(self, part: Part, need: Need) -> str:
         """Of several needs only those that the part works for."""
