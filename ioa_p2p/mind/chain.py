@@ -24,6 +24,8 @@ _SCORE_STEP = 1e-6  # nearer scores are equal: sums of the same words in another
 
 Agent = tuple[bytes, str]
 """(node, agent)."""
+Form = Callable[[str], str]
+"""What of a word counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +96,32 @@ class Market:
                 found[key] = Part(skill.name, skill.inputs, skill.outputs, skill.effect, said)
             found[key].providers.append(offer)
         self.parts = list(found.values())
+        self._bags: dict[Form, dict[Part, Bag]] = {}
 
     def givers(self, type_name: str) -> list[Part]:
         return [part for part in self.parts if _plain(type_name) in part.outputs]
+
+    def bags(self, form: Form) -> dict[Part, Bag]:
+        """The words of each part, as far as they count."""
+        if form not in self._bags:
+            self._bags[form] = {part: Bag.of(map(form, part.words)) for part in self.parts}
+        return self._bags[form]
 
 
 class Fit:
     """How the parts of a market fit one text. form: what of a word counts, so that others of its kind match too."""
 
-    def __init__(self, market: Market, text: str, form: Callable[[str], str] = root) -> None:
+    def __init__(self, market: Market, text: str, form: Form = root) -> None:
         self._market = market
-        self._form = form
         self._asked = tuple(dict.fromkeys(map(form, words(text))))
-        self._bags = {part: Bag.of(map(form, part.words)) for part in market.parts}
+        self._bags = market.bags(form)
+        self._relevance = {part: lexicon().score(self._asked, bag) for part, bag in self._bags.items()}
         self._full = self._weight(self._asked)
         self._mean = self._full / max(1, len(self._asked))
 
     def relevance(self, part: Part) -> float:
         """0: it has no word in common with the text."""
-        return lexicon().score(self._asked, self._bags[part])
+        return self._relevance[part]
 
     def share(self, parts: Sequence[Part]) -> float:
         """How much of what the text says these say too: 0 to 1, rare words more."""

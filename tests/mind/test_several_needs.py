@@ -172,6 +172,17 @@ def test_no_part_of_one_need_alone_can_stop_a_launch_that_serves_two() -> None:
     assert not any(role.needed for role in wants(TWO, OFFICE).roles)
 
 
+def test_cards_that_name_each_others_types_in_every_way_do_not_make_planning_explode() -> None:
+    layers = [
+        agent(20 * layer + place, f"a{layer}-{place}",
+              Skill(f"s.l{layer}x{place}", "Move", (f"t{layer - 1}",) if layer else (), (f"t{layer}",)))
+        for layer in range(8) for place in range(12)
+    ]  # fmt: skip
+    goal = agent(250, "last", Skill("cake.bake", "Bake a cake", ("t7",), ("cake.whole",)))
+    deep = agent(251, "less", Skill("cake.cut", "Cut a cake", ("t6",), ("cake.cut",)))
+    assert [role.name for role in wants("Cut a cake", [*layers, goal, deep]).roles][7] == "cake.cut", "behind t0 to t6"
+
+
 # -- what must not happen twice
 
 MAIL = Skill("mail.send", "Send a mail", (), ("mail.receipt",), effect="once")
