@@ -18,7 +18,7 @@ SHARE_MIN = 1 / 3  # of a clause's meaning that a chain must say, or it serves t
 _ASIDE = frozenset(  # a clause that begins so says how or of what, and asks for nothing by itself
     "in on at for from of about by before after during since until if when while because so using including especially "
     "with without as like within over than that which and or but to "
-    "i we you he she they it my our your his her their".split()
+    "i we you he she they it my our your his her their its".split()
 )
 _WORD = re.compile(r"\w+")
 

@@ -77,14 +77,14 @@ def told(team: bytes, missing: Missing) -> dict[str, Any]:
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """One result of both: what either brought counts, and nothing of what failed is kept back."""
     both = [first, second]
-    best = max(both, key=lambda result: result["outcome"] == "concluded")
+    best = first if first["outcome"] == "concluded" != second["outcome"] else second
     done = second.get("why") == "done"
     lists = {key: [*_all(both, key)] for key in ("files", "credits", "evidence")}
     return {
         **first,
         "outcome": best["outcome"],
         "why": "done" if done else best.get("why", ""),
-        "answer": second["answer"] if done and best is second else _answers(first, second),
+        "answer": second["answer"] if done and first["outcome"] != "concluded" else _answers(first, second),
         **lists,
         "cost": _sum(both),
         "seconds": round(sum(result.get("seconds", 0.0) for result in both), 1),

@@ -1,5 +1,6 @@
 """A goal that was not met is tried once more, with others; and never where that could do harm."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.spending import UNLIMITED, Allowance
 from ioa_p2p.wire.step import Assign, Conclude, Outcome, Resume, Step, TaskSpec
-from tests.node.mesh import HELLO, Mesh, say, up
+from tests.node.mesh import HELLO, WAIT_S, Mesh, say, up
 from tests.team.people import BOB, COUNT, DEE, MAIL, NOW, WALL, Log, later, spec
 
 GOAL = "greet somebody with a hello"
@@ -24,6 +25,7 @@ from ioa_p2p.adapters.agent import Failed, skill
 def greet(task, progress):
     return Failed("no-voice", "it is hoarse")
 """
+SLOW = BROKEN.replace('return Failed("no-voice", "it is hoarse")', "import time; time.sleep(60)")
 FIRST = {"team": "1", "outcome": "failed", "why": "failed", "answer": "Not met.", "files": [], "credits": ["a"],
          "seconds": 2.0}  # fmt: skip
 SECOND = {"team": "2", "outcome": "concluded", "why": "done", "answer": "Hello!", "files": ["f"], "credits": ["b"],
@@ -39,9 +41,10 @@ async def mesh(tmp_path: Path) -> AsyncIterator[Mesh]:
 async def greeters(mesh: Mesh, folder: Path, *names: str) -> None:
     """An asker and nodes whose agent greets; who is called hoarse-... fails. The asker trusts those first."""
     (folder / "broken.py").write_text(BROKEN)
+    (folder / "slow.py").write_text(SLOW)
     mesh.make("asker")
     for name in names:
-        target = str(folder / "broken.py") if name.startswith("hoarse") else HELLO
+        target = {"hoarse": str(folder / "broken.py"), "slow": str(folder / "slow.py")}.get(name.split("-")[0], HELLO)
         mesh.make(name, seeds=("asker",), allow=("asker",), agents=[("hello", target)])
     mesh.allow("asker", *(name for name in names if name.startswith("hoarse")))
     await up(mesh, "asker", *names)
@@ -91,6 +94,24 @@ async def test_a_goal_that_fails_twice_is_not_tried_a_third_time(mesh: Mesh, tmp
     assert len([event for event in events if event["kind"] == "again"]) == 1
     assert "A second team, with others: The goal could not be met" in result["answer"]
     assert len(result["credits"]) == 4
+
+
+async def test_cancelling_a_goal_ends_the_team_that_is_at_work_for_it(mesh: Mesh, tmp_path: Path) -> None:
+    await greeters(mesh, tmp_path, "hoarse-1", "hoarse-2", "slow")
+    asker = mesh.nodes["asker"]
+    story, running = asker.ask(GOAL, 40.0), asyncio.Event()
+
+    def on_event(event: dict[str, Any]) -> None:
+        if story.second in asker.teams.teams and event["kind"] == "task" and event["state"] == "running":
+            running.set()
+
+    following = asyncio.create_task(story.follow(on_event))
+    async with asyncio.timeout(WAIT_S):
+        await running.wait()
+        await say(asker, "cancel", team=story.team.hex())
+        result = await following
+    assert result["outcome"] == "cancelled"
+    assert result["answer"].startswith("The goal could not be met")
 
 
 async def test_who_refuses_is_named_with_the_reason(mesh: Mesh) -> None:
