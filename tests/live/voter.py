@@ -1,6 +1,8 @@
 """One member of a team as a process: the real election, driver, disk and clocks, with plain TCP between members.
 
-    python -m tests.live.voter FOLDER NUMBER PORT...      PORT: of all members, in their order; ours is the NUMBER-th
+    python -m tests.live.voter FOLDER NUMBER DOOR PORT...
+
+PORT: of all members, in their order; ours is the NUMBER-th. DOOR: the file descriptor of the socket that listens there.
 
 Frames: 4 bytes of length, then MessagePack [sender, kind, body]. From members: kind "decision". From clients:
 "append" -> "ok" | "fail" | nothing, and "read" -> the decided values, or "fail".
@@ -8,6 +10,7 @@ Frames: 4 bytes of length, then MessagePack [sender, kind, body]. From members: 
 
 import asyncio
 import random
+import socket
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -19,27 +22,28 @@ from ioa_p2p.node.clock import now
 from ioa_p2p.node.runtime import Committer, Driver
 from ioa_p2p.storage.sqlite import SqliteStorage
 from ioa_p2p.team.election_events import Committed, Propose
+from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import DecisionMessage
 from tests.sim.teams import Cast
 from tests.sim.trials.t26_history import read_decided, value_of
 
 Answer = asyncio.StreamWriter
+TIMING = Timing(beat_s=0.2, wait_beats=(2, 4))  # faster than a LAN: more elections in a short life
 
 
 class Voter:
     def __init__(self, folder: Path, number: int, ports: list[int]) -> None:
-        self._cast = Cast(len(ports))
+        self._cast = Cast(len(ports), timing=TIMING)
         self._me, self._ports = self._cast.nodes[number], dict(zip(self._cast.nodes, ports, strict=True))
         storage = SqliteStorage(folder / f"voter-{number}.db")
-        rows = lambda space: list(storage.scan(space))  # noqa: E731 - Rows, in a line
-        self._election = self._cast.make(self._me, rows, random.Random(), now())
+        self._election = self._cast.make(self._me, lambda space: list(storage.scan(space)), random.Random(), now())
         self._driver = Driver(self._election, Committer(storage, print), now, self._send, self._emit)
         self._waiting: dict[bytes, Answer] = {}
         self._out: dict[bytes, asyncio.Queue[bytes]] = {node: asyncio.Queue(1_000) for node in self._ports}
 
-    async def run(self) -> None:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self._ports[self._me])
+    async def run(self, door: int) -> None:
+        server = await asyncio.start_server(self._serve, sock=socket.socket(fileno=door))
         self._driver.start()
         async with server:
             await asyncio.gather(*(self._carry(node) for node in self._ports if node != self._me))
@@ -107,5 +111,6 @@ async def unpack(reader: asyncio.StreamReader) -> tuple[bytes, str, bytes]:
 
 
 if __name__ == "__main__":
-    folder, number, *ports = sys.argv[1:]
-    asyncio.run(Voter(Path(folder), int(number), [int(port) for port in ports]).run())
+    folder, *numbers = sys.argv[1:]
+    number, door, *ports = map(int, numbers)
+    asyncio.run(Voter(Path(folder), number, ports).run(door))
