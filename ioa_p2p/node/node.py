@@ -43,6 +43,7 @@ from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Means, Search
 from ioa_p2p.node.goals import Goals
+from ioa_p2p.node.handing_over import hand_over
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
@@ -296,6 +297,7 @@ class Node:
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
         self._stack.push_async_callback(self.publishing.leave)
+        self._stack.push_async_callback(hand_over, self.teams, self.teams_driver)
 
     def reload(self, read: Config) -> None:
         """Take over what may change while we run; what may not is told, and counts from the next start."""
