@@ -65,7 +65,7 @@ from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
 from ioa_p2p.wire.roster import Member
-from ioa_p2p.wire.step import Admit, Remove, RosterStep
+from ioa_p2p.wire.step import Admit, Remove, RosterStep, is_known
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
 TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
@@ -98,6 +98,7 @@ class Team:
         self.state = TeamState(roster)
         self.asleep = False
         self.halted = ""
+        self.outdated = ""
         self._ground = ground
         self._ahead_s = ahead_s
         rank = max((member.rank for member in self._mine), default=0) / 255
@@ -337,8 +338,13 @@ class Team:
             effects = self._propose(now)
             if not effects:
                 break
-        done += self._carry(self._worker.reconcile(now, self.state, new=self._election.coordinator is not None))
+        done += self._carry(self._worker.reconcile(now, self.state, new=self._may_begin))
         return [*done, *self._ask(now)]
+
+    @property
+    def _may_begin(self) -> bool:
+        """Tasks start only under a coordinator, and while we know what is decided."""
+        return self._election.coordinator is not None and not self.outdated
 
     def _on_told(self, now: Now, event: object) -> list[Effect]:
         match event:
@@ -373,9 +379,17 @@ class Team:
         self.halted, self._coordinator = reason, None
         return [Emit(Halted(self.team, reason)), *self._timers_off()]
 
+    def _fall_behind(self, index: int) -> list[Effect]:
+        """A newer version decided what we cannot fold. We keep the log, by which the team decides, and end what runs;
+        the election votes no more by itself."""
+        self.outdated = f"decision {index} is of a kind that only a newer version of this program knows: update it"
+        return [Emit(Halted(self.team, self.outdated))]
+
     def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
-        if self.halted:
+        if self.halted or self.outdated:
             return []
+        if not is_known(entry.step):
+            return self._fall_behind(entry.index)
         changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, step_of(entry.step)))
         if entry.node == self.node and self._coordinator is not None:
             refused = next((each.code for each in changes if isinstance(each, Refused)), "")
