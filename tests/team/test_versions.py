@@ -139,6 +139,20 @@ def test_an_older_member_that_is_updated_has_the_teams_state_again() -> None:
     assert sum(node == updated for _, node, event in jobs.world.events if isinstance(event, Halted)) == 1
 
 
+def test_an_older_member_that_starts_again_as_it_was_takes_up_nothing() -> None:
+    """What it knows of its task may long be overruled."""
+    meeting = Meeting(1)
+    jobs = meeting.jobs
+    again = meeting.old[0]
+    assert [run.over for run in jobs.runs if run.node == again] == [False]
+    jobs.crash(again)
+    jobs.restart(again)
+    assert jobs.world.run(10, until=lambda: jobs.teams()[again].coordinator is not None)
+    jobs.world.run(5)
+    assert jobs.teams()[again].outdated
+    assert len([run for run in jobs.runs if run.node == again]) == 1
+
+
 def test_an_unknown_entry_bars_nobody_once_it_is_overwritten() -> None:
     trial = Trial(1, Election, 3)
     trial.start()
