@@ -328,13 +328,9 @@ class Team:
             effects = self._propose(now)
             if not effects:
                 break
-        done += self._carry(self._worker.reconcile(now, self.state, new=self._may_begin))
+        may_begin = self._election.coordinator is not None and not self.outdated
+        done += self._carry(self._worker.reconcile(now, self.state, new=may_begin))
         return [*done, *self._ask(now)]
-
-    @property
-    def _may_begin(self) -> bool:
-        """Tasks start only under a coordinator, and while we know what is decided."""
-        return self._election.coordinator is not None and not self.outdated
 
     def _on_told(self, now: Now, event: object) -> list[Effect]:
         match event:
@@ -359,6 +355,7 @@ class Team:
             self.state = saved_state.decode(restored.state)
         except PeerError as fault:
             return self._halt(f"the team's state is of another version than this program: {fault}")
+        self.outdated = ""  # it may be of after what we could not read
         self._links.unheard &= self.state.roster.voters
         changed = RosterChanged(self.team, "restored", b"", (), self.state.roster)
         ended = self.state.conclusion
@@ -370,8 +367,8 @@ class Team:
         return [Emit(Halted(self.team, reason)), *self._timers_off()]
 
     def _fall_behind(self, index: int) -> list[Effect]:
-        """A newer version decided what we cannot fold. We keep the log, by which the team decides, and end what runs;
-        the election votes no more by itself."""
+        """We cannot fold what a newer version decided. We keep the log and end what runs; the election itself votes
+        no more (`Electorates.unread`)."""
         self.outdated = f"decision {index} is of a kind that only a newer version of this program knows: update it"
         return [Emit(Halted(self.team, self.outdated))]
 

@@ -15,7 +15,7 @@ from ioa_p2p.team.events import Halted
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.state import TeamState
-from ioa_p2p.wire import codec
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire import step as steps
 from ioa_p2p.wire.decision import PreVoteReply, PreVoteRequest, VoteReply, VoteRequest
 from ioa_p2p.wire.step import Step, decode_step, encode_step, is_known
@@ -151,6 +151,21 @@ def test_an_older_member_that_starts_again_as_it_was_takes_up_nothing() -> None:
     jobs.world.run(5)
     assert jobs.teams()[again].outdated
     assert len([run for run in jobs.runs if run.node == again]) == 1
+
+
+def test_an_older_member_that_gets_the_state_in_place_of_the_decision_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_ENTRIES", 4)
+    meeting = Meeting(1)
+    jobs = meeting.jobs
+    behind, lead = meeting.old[0], jobs.teams()[meeting.lead]
+    unread = jobs.teams()[behind].election.electorates.unread
+    jobs.crash(behind)
+    assert jobs.world.run(60, until=lambda: lead.election.first_index > unread + 4)
+    jobs.restart(behind)
+    jobs.world.run(5)
+    mine = jobs.teams()[behind]
+    assert (mine.outdated, mine.halted, mine.election.electorates.unread) == ("", "", 0)
+    assert vars(mine.state) == vars(lead.state)
 
 
 def test_an_unknown_entry_bars_nobody_once_it_is_overwritten() -> None:
