@@ -1,65 +1,25 @@
 """Teams of members of two versions: older ones meet kinds of decisions, fields and states that they do not know."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, get_args
 
 import pytest
 
-from ioa_p2p.effects import Effect, Now
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team import saved_state
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import Propose
 from ioa_p2p.team.events import Halted
-from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire import step as steps
 from ioa_p2p.wire.decision import PreVoteReply, PreVoteRequest, VoteReply, VoteRequest
-from ioa_p2p.wire.step import Step, decode_step, encode_step, is_known
+from ioa_p2p.wire.step import Step, decode_step, is_known
 from tests.sim.election import Trial
 from tests.sim.jobs import Jobs
 from tests.sim.teams import coordinator, members
+from tests.sim.versions import LATER, longer_step, of_two_versions, version
 from tests.team.people import ROSTER
 from tests.vectors.samples import UNSIGNED
-
-LATER = codec.encode(("later", 1))
-
-
-@contextmanager
-def knowing(knows: bool) -> Iterator[None]:
-    """As the newer version, for which the kind of LATER is one that changes nothing."""
-    before = steps.KINDS
-    steps.KINDS = before | ({"later"} if knows else set())
-    try:
-        yield
-    finally:
-        steps.KINDS = before
-
-
-def of_two_versions(newer: set[bytes]) -> type[Teams]:
-    """Nodes; those in `newer`, which may grow, are of the newer version."""
-
-    class Mixed(Teams):
-        def start(self, now: Now) -> list[Effect]:
-            with knowing(self._key.node in newer):
-                return super().start(now)
-
-        def handle_message(self, now: Now, peer: Any, message: Any) -> list[Effect]:
-            with knowing(self._key.node in newer):
-                return super().handle_message(now, peer, message)
-
-        def handle_timer(self, now: Now, name: str) -> list[Effect]:
-            with knowing(self._key.node in newer):
-                return super().handle_timer(now, name)
-
-        def handle_command(self, now: Now, command: Any) -> list[Effect]:
-            with knowing(self._key.node in newer):
-                return super().handle_command(now, command)
-
-    return Mixed
 
 
 class Meeting:
@@ -85,7 +45,7 @@ class Meeting:
         world, team = self.jobs.world, self.jobs.teams()[self.lead]
         host = world.hosts[self.lead]
         now = world.now(host)
-        with knowing(True):
+        with version(newer=True):
             effects = team._settle(now, team.election.handle_command(now, Propose(LATER, b"later")))
         world._carry_out(host, effects)
 
@@ -187,9 +147,8 @@ def test_an_unknown_entry_bars_nobody_once_it_is_overwritten() -> None:
 
 @pytest.mark.parametrize("step", [each for each in UNSIGNED if isinstance(each, get_args(Step))], ids=repr)
 def test_fields_that_a_newer_version_appended_to_a_step_are_skipped(step: Step) -> None:
-    longer = codec.encode([*codec.read_any(encode_step(step)), "more"])
-    assert is_known(longer)
-    assert decode_step(longer) == step
+    assert is_known(longer_step(step))
+    assert decode_step(longer_step(step)) == step
 
 
 @pytest.mark.parametrize(
