@@ -1,7 +1,10 @@
-"""The trials of `./dev sim teams` see a product that is wrong: planted faults miss their bars, or break a rule."""
+"""The trials of `./dev sim teams`: in their short form all bars are met; planted faults miss them, or break a rule."""
+
+from types import ModuleType
 
 import pytest
 
+from bench.sim._trials import met
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire.step import Step, decode_step, encode_step
 from tests.linear import linearizable
@@ -9,6 +12,12 @@ from tests.sim.mutants import DecidesEarly, SkipsCheckQuorum, SleepsUnnoticed
 from tests.sim.scenario import Violation
 from tests.sim.team_mutants import with_election
 from tests.sim.trials import t12_partition, t13_pause, t25_versions, t26_history
+
+
+@pytest.mark.parametrize("trial", [t12_partition, t13_pause, t25_versions, t26_history], ids=lambda each: each.__name__)
+def test_in_its_short_form_a_trial_meets_its_bars(trial: ModuleType) -> None:
+    found = trial.run(True)
+    assert {key: value for key, value in found.items() if not met(value, trial.BARS[key])} == {}
 
 
 @pytest.mark.parametrize("part", [DecidesEarly, SkipsCheckQuorum])
