@@ -161,10 +161,12 @@ def one_round(mesh: Mesh, ledger: Path, number: int, dice: random.Random) -> dic
     new_commit_s = first_new_term(survivors, team, last.get("term", before["term"]), killed)
     leader.start(MORTAL)
     ready([leader])
+    back_s = time.monotonic() - killed
     led = last.get("coordinator", leader.id) == leader.id
     how = f"at save {point} the disk has it" if at_save else "between two saves"
     how += "" if led else ", but led no more"
-    say(f"round {number}: {leader.name} died {how}, {in_flight} tasks ran, next decision after {new_commit_s:.2f} s")
+    say(f"round {number}: {leader.name} died {how}, {in_flight} tasks ran, next decision after {new_commit_s:.2f} s, "
+        f"back after {back_s:.0f} s")  # fmt: skip
     figures = {"led": led, "in_flight": in_flight, "new_commit_s": new_commit_s, "at_save": at_save}
     return {**figures, **finish(mesh, team, ledger)}
 
