@@ -234,8 +234,8 @@ def finish(mesh: Mesh, team: str, ledger: Path, excused: str = "") -> dict[str, 
     failed = [task for task in tasks if task["state"] != "succeeded" and not is_excused(task, excused)]
     for task in failed:
         say(f"  {task['skill']} at {task['agent']}: {task['state']} {task['note']}")
-    told_lost = sum(is_excused(task, excused) for task in tasks)
-    missing = max(0, WRITERS - told_lost - len(set(written)))
+    without_line = sum(task["state"] != "succeeded" for task in tasks if task["skill"] == "ledger.write")
+    missing = max(0, WRITERS - without_line - len(set(written)))
     return {"lost": len(failed) + missing + (not ended), "double": len(written) - len(set(written))}
 
 
