@@ -9,6 +9,7 @@ from ioa_p2p.team import saved_state
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import Propose
 from ioa_p2p.team.events import Halted
+from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import codec, limits
@@ -16,6 +17,7 @@ from ioa_p2p.wire.decision import PreVoteReply, PreVoteRequest, VoteReply, VoteR
 from ioa_p2p.wire.step import Step, decode_step, is_known
 from tests.sim.election import Trial
 from tests.sim.jobs import Jobs
+from tests.sim.team_mutants import with_election
 from tests.sim.teams import coordinator, members
 from tests.sim.versions import LATER, longer_step, of_two_versions, version
 from tests.team.people import ROSTER
@@ -26,9 +28,9 @@ class Meeting:
     """A team of seven at work. Two members are of the older version, when a coordinator of the newer one decides
     something that they do not know."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, part: Any = Teams) -> None:
         self.newer: set[bytes] = set()
-        self.jobs = Jobs(seed, machine=of_two_versions(self.newer), run_s=lambda spec: 8.0)
+        self.jobs = Jobs(seed, machine=of_two_versions(self.newer, part), run_s=lambda spec: 8.0)
         self.jobs.start()
         self.jobs.launch()
         assert self.jobs.world.run(30, until=lambda: len(self.jobs.runs) >= 3)
@@ -40,6 +42,14 @@ class Meeting:
         self.newer |= set(self.jobs.nodes) - set(self.old)
         self._decide()
         assert self.jobs.world.run(3, until=lambda: len(self.jobs.told(Halted)) == 2)
+
+    def lose_lead(self) -> list[Any]:
+        """What the older ones say until another coordinates."""
+        said, jobs = list[Any](), self.jobs
+        jobs.world.on_send.append(lambda world, node, to, message: said.append(message) if node in self.old else None)
+        jobs.crash(self.lead)
+        assert jobs.world.run(10, until=lambda: jobs.coordinator() not in (None, self.lead))
+        return said
 
     def _decide(self) -> None:
         world, team = self.jobs.world, self.jobs.teams()[self.lead]
@@ -68,20 +78,38 @@ def test_older_members_say_so_once_keep_the_log_and_end_what_they_began() -> Non
         assert [run.over for run in jobs.runs if run.node == node] == [True], "what it ran has ended, and no more began"
 
 
+def has_a_part(message: Any) -> bool:
+    """In an election: it votes, would vote, or asks for votes."""
+    match message:
+        case PreVoteReply(granted=granted):
+            return granted
+        case VoteReply(vote=vote):
+            return bool(vote)
+        case _:
+            return isinstance(message, PreVoteRequest | VoteRequest)
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_older_members_neither_vote_nor_stand_and_the_newer_ones_elect_among_themselves(seed: int) -> None:
     meeting = Meeting(seed)
-    jobs, said = meeting.jobs, list[Any]()
-    jobs.world.on_send.append(lambda world, node, to, message: said.append(message) if node in meeting.old else None)
-    jobs.crash(meeting.lead)
-    assert jobs.world.run(10, until=lambda: jobs.coordinator() not in (None, meeting.lead))
+    jobs = meeting.jobs
+    said = meeting.lose_lead()
     assert jobs.coordinator() in meeting.newer
     assert jobs.world.run(120, until=lambda: jobs.concluded_among(meeting.newer - {meeting.lead}))
-    asked = [message for message in said if isinstance(message, PreVoteReply)]
-    assert asked, "nobody asked them"
-    assert not any(message.granted for message in asked)
-    assert not any(isinstance(message, VoteReply) and message.vote for message in said)
-    assert not any(isinstance(message, PreVoteRequest | VoteRequest) for message in said)
+    assert any(isinstance(message, PreVoteReply) for message in said), "nobody asked them"
+    assert not any(map(has_a_part, said))
+
+
+class VotesBlindly(Election):
+    """As if what it cannot read could not change who votes."""
+
+    @property
+    def _can_judge(self) -> bool:
+        return self._log.may_vote
+
+
+def test_an_older_member_that_votes_on_is_seen() -> None:
+    assert any(map(has_a_part, Meeting(1, with_election(VotesBlindly)).lose_lead()))
 
 
 def test_an_older_member_that_is_updated_has_the_teams_state_again() -> None:
