@@ -6,6 +6,7 @@ StartTask, CancelTask ──> jobs      Concluded ──> the launcher fetches t
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,9 @@ class Teamwork:
 
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
-        self._story(event.team).tell({"kind": "halted", "reason": event.reason})
+        story = self._story(event.team)
+        story.tell({"kind": "halted", "reason": event.reason})
+        story.end(telling.halted(event, time.time() - story.started))
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
         voters = self._machine.teams[event.team].state.roster.voters
@@ -156,7 +159,7 @@ class Teamwork:
 
     def _say(self, team: bytes, text: str) -> None:
         try:
-            self._channel.command(gossip.Say(team, "text", text.encode()))
+            self._channel.command(gossip.Say(team, "text", text.encode(), recalled=True))
         except IoaError as fault:
             log.warning("a line was not said: %s", fault)
 

@@ -397,3 +397,9 @@ KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked
 
 # -- answers of several needs -----------------------------------------------------------------------
 RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
+
+# -- transcripts (a team's log and talk as a file) ---------------------------------------------------
+TRANSCRIPT_RECORD_BYTES_MAX = 160 * 1024  # two whole frames, the proof of a fork, and what names them. PeerError
+TRANSCRIPT_HEAD_BYTES_MAX = 64  # the first line: a name and a version. Longer: it is no transcript
+TRANSCRIPT_AUTHORS_MAX = 320  # whoever was in one team: 64 at first, and each of 256 changes another. PeerError
+TRANSCRIPT_PAGE_ROWS = 64  # read from disk at once: 4 MiB at most
