@@ -398,6 +398,9 @@ KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked
 # -- forming anew -----------------------------------------------------------------------------------
 ABSENT_MAX = 64  # nodes of earlier incarnations that are told of the newest; over: the longest gone are not
 
+# -- answers of several needs -----------------------------------------------------------------------
+RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
+
 # -- transcripts (a team's log and talk as a file) ---------------------------------------------------
 TRANSCRIPT_RECORD_BYTES_MAX = 160 * 1024  # two whole frames, the proof of a fork, and what names them. PeerError
 TRANSCRIPT_HEAD_BYTES_MAX = 64  # the first line: a name and a version. Longer: it is no transcript
