@@ -20,10 +20,18 @@ SECOND_CTRL_C_S = 2.0
 @click.option(
     "--budget", type=Budget(), help="What it may cost at most; money in units.  tokens=20000,money=0.25,calls=30"
 )
+@click.option("--witness", "witnesses", metavar="NODE", multiple=True,
+              help="A third device that keeps the team's decisions and votes, and does no work.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
 @click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")
 def command(
-    here: Here, goal: str | None, timeout_s: float, budget: dict[str, int] | None, detach: bool, resume: bool
+    here: Here,
+    goal: str | None,
+    timeout_s: float,
+    budget: dict[str, int] | None,
+    witnesses: tuple[str, ...],
+    detach: bool,
+    resume: bool,
 ) -> int:
     """Give the mesh GOAL, watch the team that forms, print its answer. Ctrl-C once detaches, twice cancels."""
     if not (goal or resume):
@@ -31,6 +39,7 @@ def command(
     if resume:
         return _watch(here, "resume", {"team": goal} if goal else {}, timeout_s)
     args = {"goal": goal, "timeout_s": timeout_s, "detach": detach} | ({"budget": budget} if budget else {})
+    args |= {"witness": list(witnesses)} if witnesses else {}
     return _watch(here, "ask", args, timeout_s)
 
 

@@ -59,7 +59,7 @@ class Progress:
         tell: dict[str, Callable[[Event], str]] = {
             "started": lambda e: f"team      {e['team'][:8]}: {e['goal']}",
             "bid": self._bid,
-            "roster": lambda e: f"roster    {len(e['members'])} members: {', '.join(map(self.who, e['members']))}",
+            "roster": self._roster,
             "elected": self._elected,
             "phase": self._entered,
             "said": lambda e: f"said      {e['who']}: {e['text']}",
@@ -70,8 +70,18 @@ class Progress:
             "halted": lambda e: f"halted    this node: {e['reason']}",
             "missing": lambda e: f"missing   {e['name']}: {e['note']}",
             "concluded": lambda e: f"ended     {e['outcome']}",
+            "note": lambda e: f"note      {e['text']}",
+            "reformed": lambda e: f"reformed  {e['text']}",
+            "left-behind": lambda e: f"left      {e['text']}",
         }
         return tell.get(event["kind"], lambda _: "")(event)
+
+    def _roster(self, event: Event) -> str:
+        """Who works, and who only keeps and votes."""
+        workers = [self.who(member) for member in event["members"] if not member.get("witness")]
+        witnesses = [self.node(member["node"]) for member in event["members"] if member.get("witness")]
+        said = "".join(f", a witness: {name}" for name in witnesses)
+        return f"roster    {len(event['members'])} members: {', '.join(workers)}{said}"
 
     def who(self, event: Event) -> str:
         """agent@node."""

@@ -64,6 +64,15 @@ command.add_command(transcript.export)
 command.add_command(transcript.replay)
 
 
+@node_command(command, name="reform")
+@click.argument("team")
+def reform(here: Here, team: str) -> None:
+    """Let a team go on without those who are gone. It is formed anew of all that can be reached; by itself that happens
+    a while after the majority was lost. What others decide meanwhile, out of reach, does not count."""
+    answer = here.ask("team-reform", {"team": team})
+    here.out.result(answer, f"team {team}: its members are asked what they hold, see `ioa-p2p team show {team}`")
+
+
 def _text(team: dict[str, Any]) -> str:
     from ioa_p2p.cli.output import columns, one_line, pairs
 

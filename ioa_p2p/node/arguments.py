@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ioa_p2p.errors import UsageError
 from ioa_p2p.wire import limits
+from ioa_p2p.wire.ids import node_from_text
 from ioa_p2p.wire.spending import Allowance
 
 Args = Mapping[str, Any]
@@ -49,6 +50,16 @@ def seconds(args: Args, name: str, default: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= high:
         raise _bad(name, f"a number of seconds above 0, at most {high:g}")
     return float(value)
+
+
+def nodes(args: Args, name: str, most: int) -> tuple[bytes, ...]:
+    """Node ids; none by default."""
+    told = args.get(name)
+    if told is None:
+        return ()
+    if not isinstance(told, list) or len(cast(list[Any], told)) > most:
+        raise _bad(name, f"a list of at most {most} node ids")
+    return tuple(node_from_text(text({name: one}, name)) for one in cast(list[Any], told))
 
 
 def budget(args: Args, name: str) -> Allowance:

@@ -76,6 +76,7 @@ class Config:
     seed_dns: tuple[str, ...] = ()
     lan: Lan = "auto"
     allow: tuple[bytes, ...] = ()
+    witness: tuple[bytes, ...] = ()
     ttl_s: int = limits.TTL_S_DEFAULT
     meaning: bool = True
     relay: bool = True
@@ -367,6 +368,13 @@ SETTINGS: tuple[Setting, ...] = (
         "allow",
         _list_of(ids.node_from_text, "node ids", limits.ALLOW_MAX),
         "node ids that may give this node tasks; nobody else may",
+        live=True,
+    ),
+    Setting(
+        "witness",
+        "witness",
+        _list_of(ids.node_from_text, "node ids", limits.WITNESSES_MAX),
+        "node ids that may witness this node's teams of two: one that is there keeps their decisions and votes",
         live=True,
     ),
     Setting("ttl_s", "ttl_s", _whole(limits.TTL_S_MIN, limits.TTL_S_MAX), "seconds a published record lives"),

@@ -23,7 +23,7 @@ from ioa_p2p.node.query import Query
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.second import Agent, Missing, merged, missing_after_launch, missing_in, second_team, told
 from ioa_p2p.node.story import Stories, Story
-from ioa_p2p.steps import Wants
+from ioa_p2p.steps import Candidate, Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire.ids import node_text
@@ -58,6 +58,7 @@ class Goals:
         new_search: Callable[[Query, Callable[[Hit], None]], Awaitable[Search]],
         me: Callable[[], Member],
         leaders: Callable[[], frozenset[bytes]],
+        witnesses: Callable[[], tuple[Candidate, ...]] = tuple,
     ) -> None:
         self._teams = teams
         self._planner = planner
@@ -65,6 +66,7 @@ class Goals:
         self._new_search = new_search
         self._me = me
         self._leaders = leaders
+        self._witnesses = witnesses
         self._launched: dict[bytes, _Launched] = {}
         self._again: set[asyncio.Task[None]] = set()
 
@@ -73,9 +75,10 @@ class Goals:
             task.cancel()
         await asyncio.gather(*self._again, return_exceptions=True)
 
-    def begin(self, goal: str) -> Story:
-        """A new team's story; `pursue` does the work."""
+    def begin(self, goal: str, witnesses: tuple[Candidate, ...] = ()) -> Story:
+        """A new team's story; `pursue` does the work. witnesses: named for it."""
         story = self._stories.of(secrets.token_bytes(16), goal)
+        story.witnesses = witnesses
         story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
         return story
 
@@ -114,7 +117,11 @@ class Goals:
 
     def _launch(self, story: Story, wants: Wants, until: float, budget: Allowance) -> None:
         goal_s = int(max(GOAL_S_MIN, until - clock.now().wall))
-        policy = Policy(goal_s=goal_s, leaders=self._leaders(), caps=Caps(budget=budget))
+        witnesses = story.witnesses or self._witnesses()
+        policy = Policy(
+            goal_s=goal_s, leaders=self._leaders(), caps=Caps(budget=budget), witnesses=witnesses,
+            witness_always=bool(story.witnesses),
+        )  # fmt: skip
         called = frozenset((one.node, one.agent) for role in wants.roles for one in role.candidates)
         self._launched[story.team] = _Launched(called, until, budget)
         try:

@@ -14,6 +14,8 @@ from itertools import chain
 
 from ioa_p2p.net.ports import LinkDown, Links, LinkUp
 from ioa_p2p.node.silence import Silence
+from ioa_p2p.steps import Candidate
+from ioa_p2p.team.witness import WITNESS
 from ioa_p2p.wire.dht import Contact
 from ioa_p2p.wire.records import AgentRecord
 
@@ -103,6 +105,11 @@ class Neighbourhood:
         """A proven record came: who issued it since it was looked for in vain is there again."""
         self.silence.news(record)
         self._vain.news(record)
+
+    def witnesses(self, nodes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        """These as witnesses of a team, where the DHT knows them; who is linked is reached anyway."""
+        known = {contact.key: (link_address(contact.host, contact.port),) for contact in self._contacts()}
+        return tuple(Candidate(node, WITNESS, known.get(node, ())) for node in nodes)
 
     def is_linked(self, node: bytes) -> bool:
         return node in self._links.peers

@@ -13,7 +13,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
@@ -272,6 +272,7 @@ class Node:
         self.goals = self.teamwork.goals = Goals(
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
             lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
+            lambda: self.neighbourhood.witnesses(self.config.witness),
         )  # fmt: skip
 
     def _start_machines(self) -> None:
@@ -353,14 +354,14 @@ class Node:
         """Whether a hit of this search has to do with what it looks for."""
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
-    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. Raises
-        UsageError('busy'), StorageError while the disk refuses: what is not written down does not begin."""
+    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None, witnesses: Sequence[bytes] = ()) -> Story:
+        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. witnesses: one
+        of them is to be the team's. Raises UsageError('busy'), StorageError while the disk refuses."""
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
-        story = self.goals.begin(goal)
+        story = self.goals.begin(goal, self.neighbourhood.witnesses(witnesses))
         asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
         pursuit = asyncio.create_task(self._pursue(story, goal_s, budget or Caps().budget))
         self._pursuits.add(pursuit)

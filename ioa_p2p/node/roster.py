@@ -29,7 +29,8 @@ class Offers:
         room = sum(self._concurrency[name] + limits.QUEUE_PER_REQUESTER_MAX for name in self._cards)
         share = min(255, 255 * sum(load.values()) // room) if room else 0
         members = tuple(self._member(card, addresses) for card in self._cards.values())
-        return Offer(members, share, BUSY_S if share == 255 else 0)
+        reachable = tuple(addresses)[: limits.RECORD_ADDRESSES_MAX]
+        return Offer(members, share, BUSY_S if share == 255 else 0, reachable)
 
     def me(self, addresses: Sequence[str]) -> Member:
         """The launcher's own entry: an agent of its own if it has one, so that it may work too."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ioa_p2p.node.task_events import TaskEvents
+from ioa_p2p.steps import Candidate
 
 EVENTS_MAX = 4_000  # kept a team; the oldest go first, a late watcher then misses the beginning
 STORIES_MAX = 200  # kept a node; concluded teams go first, oldest first
@@ -28,6 +29,7 @@ class Story:
         self.started = time.time()
         self.events: deque[dict[str, Any]] = deque(maxlen=EVENTS_MAX)
         self.result: dict[str, Any] | None = None
+        self.witnesses: tuple[Candidate, ...] = ()  # named for this goal
         self.second = b""  # the team that tries what this one did not do
         self._tasks: dict[str, TaskEvents] = {}
         self._watchers: set[Emit] = set()

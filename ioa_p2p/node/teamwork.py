@@ -86,6 +86,10 @@ class Teamwork:
             events.AdmissionFailed: lambda event: self._story(event.team).tell(telling.not_admitted(event)),
             events.Halted: self._halted,
             events.Forgotten: self._forgotten,
+            events.Reforming: lambda event: self._story(event.team).tell(telling.reforming(event)),
+            events.ReformFailed: lambda event: self._story(event.team).tell(telling.reform_failed(event)),
+            events.Reformed: lambda event: self._story(event.team).tell(telling.reformed(event)),
+            events.LeftBehind: self._left_behind,
         }
 
     def on_event(self, event: Any) -> None:
@@ -115,6 +119,14 @@ class Teamwork:
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
+        if event.roster.launcher == self._node and (note := telling.fragile(event.roster)):
+            story.tell(note)
+
+    def _left_behind(self, event: events.LeftBehind) -> None:
+        """The talk goes on without us."""
+        log.warning("team %s was formed anew without this node", event.team.hex()[:8])
+        self._channel.command(gossip.CloseChannel(event.team))
+        self._story(event.team).tell(telling.left_behind(event))
 
     def _roster_changed(self, event: events.RosterChanged) -> None:
         """The channel's members are the team's; who was removed is heard no more."""

@@ -5,7 +5,7 @@ from typing import Any
 from ioa_p2p.gossip.events import Gap, Said
 from ioa_p2p.team import events
 from ioa_p2p.wire.ids import node_text
-from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.roster import Member, Roster
 from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import Conclude, TaskSpec
 
@@ -38,7 +38,46 @@ def member(one: Member) -> dict[str, Any]:
         "node": node_text(one.node),
         "skills": [skill.name for skill in one.skills],
         "may_coordinate": one.may_coordinate,
+        "witness": one.witness,
     }
+
+
+def fragile(roster: Roster) -> dict[str, Any] | None:
+    """A team of two stands still while either is away; whoever asked should know, and what helps."""
+    if len(roster.voters) != 2:
+        return None
+    text = "two nodes: both must be there to decide; a third device as witness (`ask --witness NODE`) would help"
+    return {"kind": "note", "text": text}
+
+
+def reforming(event: events.Reforming) -> dict[str, Any]:
+    asked = ", ".join(node_text(node)[:8] for node in event.asked) or "nobody else"
+    return {"kind": "note", "text": f"no majority of the team answers: asking who is left ({asked})"}
+
+
+def reform_failed(event: events.ReformFailed) -> dict[str, Any]:
+    why = {
+        "led": "a member hears a coordinator, so the others are not lost",
+        "longer-log": "a member knows more by now",
+        "changed": "the team moved meanwhile",
+    }
+    return {"kind": "note", "text": f"the team is not formed anew: {why.get(event.code, event.code)}"}
+
+
+def reformed(event: events.Reformed) -> dict[str, Any]:
+    """How the team goes on, in words."""
+    left = len(event.roster.voters)
+    who = ", ".join(node_text(node)[:8] for node in event.absent) or "nobody"
+    text = f"the team goes on with {left} node{'s' * (left > 1)}, without {who}; what those decide does not count"
+    dropped = f"; {event.dropped} decisions known here are not in it" if event.dropped else ""
+    told = {"kind": "reformed", "incarnation": event.incarnation, "text": text + dropped}
+    return told | {"absent": [node_text(node) for node in event.absent], "dropped": event.dropped}
+
+
+def left_behind(event: events.LeftBehind) -> dict[str, Any]:
+    dropped = f" {event.dropped} decisions known here are not in it." if event.dropped else ""
+    text = f"the launcher could not reach this node and formed the team anew without it.{dropped}"
+    return {"kind": "left-behind", "incarnation": event.incarnation, "text": text, "dropped": event.dropped}
 
 
 def elected(event: events.Elected, votes: int, voters: int) -> dict[str, Any]:

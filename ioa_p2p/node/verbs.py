@@ -12,7 +12,7 @@ from typing import Any
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
 from ioa_p2p.node import checks, telling, verbs_find, verbs_task, verbs_team, verbs_transcript
-from ioa_p2p.node.arguments import budget, flag, seconds, text
+from ioa_p2p.node.arguments import budget, flag, nodes, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
@@ -128,7 +128,7 @@ async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     goal_s = seconds(args, "timeout_s", TIMEOUT_S, GOAL_S_MAX)
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
         raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
-    story = node.ask(goal, goal_s, budget(args, "budget"))
+    story = node.ask(goal, goal_s, budget(args, "budget"), nodes(args, "witness", limits.WITNESSES_MAX))
     return await (story.founded(emit) if detach else story.follow(emit))
 
 

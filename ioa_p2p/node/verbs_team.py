@@ -1,6 +1,7 @@
 """Verbs of the control socket that change a team, or our part in it. docs/control.md, "Verbs".
 
 team-add ── the agent's record ──> AddMember        team-remove ──> RemoveMember        stand-aside ──> StandAside
+team-reform ──> ReformTeam
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from ioa_p2p.node import verbs_find
 from ioa_p2p.node.arguments import flag, text
 from ioa_p2p.node.control import Emit
 from ioa_p2p.node.node import Node
-from ioa_p2p.team.events import AddMember, RemoveMember, StandAside
+from ioa_p2p.team.events import AddMember, ReformTeam, RemoveMember, StandAside
 from ioa_p2p.team.team import Team
 from ioa_p2p.wire import ids
 
@@ -36,6 +37,13 @@ async def remove(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
     cut = node.gossip.seq(team.team, key)
     node.teams_driver.command(RemoveMember(team.team, key, cut, "asked by the owner"))
     return {"team": team.team.hex(), "node": ids.node_text(key), "cut": cut}
+
+
+async def reform(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
+    """What comes of it is told as events of the team."""
+    team = _team(node, text(args, "team"))
+    node.teams_driver.command(ReformTeam(team.team))
+    return {"team": team.team.hex(), "asked": [ids.node_text(one) for one in team.election.electorate.voters]}
 
 
 async def stand_aside(node: Node, args: Args, emit: Emit) -> dict[str, Any]:
@@ -64,4 +72,9 @@ def _member(team: Team, prefix: str) -> bytes:
     return found[0]
 
 
-HANDLERS: Mapping[str, Any] = {"team-add": add, "team-remove": remove, "stand-aside": stand_aside}
+HANDLERS: Mapping[str, Any] = {
+    "team-add": add,
+    "team-remove": remove,
+    "team-reform": reform,
+    "stand-aside": stand_aside,
+}

@@ -5,7 +5,7 @@ node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamF
 
 from dataclasses import dataclass, field
 
-from ioa_p2p.steps import Role, Step, View
+from ioa_p2p.steps import Candidate, Role, Step, View
 from ioa_p2p.team.election_events import LinkPeer, StandAside, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.roster import Caps, Member, Roster
@@ -20,7 +20,8 @@ class Policy:
     """How a launch goes. Seconds: boot time for the waits, wall for the goal.
 
     spares: further members a role keeps for the case that one is lost. members_max: never above it.
-    leaders: nodes that may coordinate if they are willing, beside the launcher's own.
+    leaders: nodes that may coordinate if they are willing, beside the launcher's own. witnesses: nodes that are called
+    as a witness; one that is willing comes in if the team has two nodes, or `witness_always`.
     """
 
     bids_s: float = 3.0
@@ -30,6 +31,8 @@ class Policy:
     members_max: int = 16
     leaders: frozenset[bytes] = frozenset()
     caps: Caps = field(default_factory=Caps)
+    witnesses: tuple[Candidate, ...] = ()
+    witness_always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,13 @@ class Launch:
 class Offer:
     """The agents of this node that may be called, as they would enter a roster; replaces the last Offer.
 
-    load: 0..255. busy_s: seconds until there is room.
+    load: 0..255. busy_s: seconds until there is room. addresses: of this node, should it be a witness.
     """
 
     members: tuple[Member, ...]
     load: int = 0
     busy_s: int = 0
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from ioa_p2p.steps import Role
 from ioa_p2p.team.decisions import founding_frame
 from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
+from ioa_p2p.team.witness import WITNESS, with_witness
 from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.roster import Member, Roster
@@ -58,7 +59,8 @@ class Formation:
     def begin(self) -> list[Effect]:
         """Journal first; then wish for links and ask. Also after a restart."""
         launch = self._journal.launch
-        wanted = {each.node: each.addresses for role in launch.roles for each in role.candidates}
+        called = [*launch.policy.witnesses, *(each for role in launch.roles for each in role.candidates)]
+        wanted = {each.node: each.addresses for each in called}
         links = [Emit(Connect(node, addresses)) for node, addresses in wanted.items() if node != self._key.node]
         return [self._save(), *links, *self.ask()]
 
@@ -160,7 +162,8 @@ class Formation:
         for bid in (*first, *spare):
             picked.setdefault((bid.member.node, bid.member.agent), self._allowed_to_lead(bid.member))
         most = min(launch.policy.members_max, launch.policy.caps.budget.agents + 1)
-        return tuple(picked.values())[:most]
+        there = [bid for bid in self._journal.bids if bid.node not in self._journal.silent]
+        return with_witness(tuple(picked.values())[:most], there, always=launch.policy.witness_always)
 
     def _allowed_to_lead(self, member: Member) -> Member:
         """A stranger's willingness is not enough."""
@@ -206,6 +209,7 @@ class Formation:
         for role in launch.roles:
             for one in role.candidates:
                 skills.setdefault((one.node, one.agent), set()).update(role.skills)
+        skills.update(((one.node, WITNESS), set()) for one in launch.policy.witnesses)
         deadline = self._journal.created + launch.policy.goal_s
         return [
             (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline))

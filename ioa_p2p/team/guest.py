@@ -16,6 +16,7 @@ from ioa_p2p.effects import Effect, Now, Rows, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.events import Offer
 from ioa_p2p.team.roster import Terms, check_terms, sign
+from ioa_p2p.team.witness import witness
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.frames import Kind
@@ -69,7 +70,7 @@ class Guest:
     def on_invitation(self, now: Now, peer: bytes, invitation: Invitation) -> list[Effect]:
         roster = codec.decode(invitation.roster, Roster)
         try:
-            check_terms(roster, peer, Terms(self._key.node, self._offer.members, self._allowed()), now)
+            check_terms(roster, peer, Terms(self._key.node, self._offered, self._allowed()), now)
         except PeerError as fault:
             return [Send(peer, Decline(roster.team, "any", fault.code))]
         signed = self._signed[roster.team] = Signed(roster.deadline, roster.created - int(now.wall))
@@ -90,4 +91,9 @@ class Guest:
         return "" if room and self._offer.load < 255 else "busy"
 
     def _member(self, agent: str) -> Member | None:
-        return next((member for member in self._offer.members if member.agent == agent), None)
+        return next((member for member in self._offered if member.agent == agent), None)
+
+    @property
+    def _offered(self) -> tuple[Member, ...]:
+        """Our agents; and we are a witness to whom we work for."""
+        return (*self._offer.members, witness(self._key.node, self._offer.addresses))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
-from ioa_p2p.effects import Effect, Emit, Now, Save
+from ioa_p2p.effects import Effect, Emit, Now, Save, SetTimer
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.decisions import Held, held_of, spaces
 from ioa_p2p.team.election import Election
@@ -35,6 +35,7 @@ class Lineage(ABC):
     team: bytes
     state: TeamState
     halted: str
+    outdated: str
     _ground: Ground
     _row: TeamRow
     _election: Election
@@ -61,6 +62,24 @@ class Lineage(ABC):
 
     @abstractmethod
     def _wake(self, now: Now) -> list[Effect]: ...
+
+    # -- its end
+
+    def forget(self) -> list[Effect]:
+        """Delete every row this member keeps of it."""
+        kept = (*spaces(self.team), self._worker.space)
+        return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
+
+    def _sleep(self) -> list[Effect]:
+        self._rest.asleep = True
+        return self._timers_off()
+
+    def _timers_off(self) -> list[Effect]:
+        return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
+
+    @property
+    def _timer(self) -> str:
+        return f"team/{self.team.hex()}"
 
     # -- what others may know
 
@@ -100,7 +119,7 @@ class Lineage(ABC):
     def wants_reform(self, now: Now) -> bool:
         """Ours, at work, and without a coordinator for too long."""
         ours = self.node == self.state.roster.launcher
-        open_ = self.state.conclusion is None and not self.halted and not self._rest.asleep
+        open_ = self.state.conclusion is None and not (self.halted or self.outdated or self._rest.asleep)
         return ours and open_ and self._rest.is_unled(now)
 
     def wait_anew(self, now: Now) -> None:

@@ -29,6 +29,7 @@ def view_of(
     members = tuple(
         MemberView(each.node, each.agent, each.description, each.skills, each.cost, here(each.node))
         for each in state.roster.members
+        if not each.witness
     )
     return View(
         team=state.roster.team,

@@ -76,7 +76,7 @@ class Reforms:
         """By hand. Raises UsageError."""
         if team.state.roster.launcher != self._ground.key.node:
             raise UsageError("not-allowed", "only the node that launched a team forms it anew")
-        if team.state.conclusion is not None or team.halted:
+        if team.state.conclusion is not None or team.halted or team.outdated:
             raise UsageError("team-ended", "the team has concluded already")
         if team.election.coordinator is not None:
             raise UsageError("led", "the team has a coordinator", "remove who is gone with `ioa-p2p team remove`")

@@ -10,7 +10,7 @@ the deadline nobody leads.
 
 from collections.abc import Sequence
 
-from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team import saved_state
@@ -18,7 +18,6 @@ from ioa_p2p.team.adoption import founded_on
 from ioa_p2p.team.affairs import Affairs, wish_of
 from ioa_p2p.team.changes import events_of
 from ioa_p2p.team.coordinator import Coordinator
-from ioa_p2p.team.decisions import spaces
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
     AdmitMember,
@@ -475,15 +474,6 @@ class Team(Lineage):
 
     # -- after the end
 
-    def forget(self) -> list[Effect]:
-        """Delete every row this member keeps of it."""
-        kept = (*spaces(self.team), self._worker.space)
-        return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
-
-    def _sleep(self) -> list[Effect]:
-        self._rest.asleep = True
-        return self._timers_off()
-
     def _sleeps_through(self, message: DecisionMessage, *, known: bool) -> bool:
         return self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known)
 
@@ -491,19 +481,12 @@ class Team(Lineage):
         self._coordinator = None
         return self._sleep()
 
-    def _timers_off(self) -> list[Effect]:
-        return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
-
     def _wake(self, now: Now) -> list[Effect]:
         if not self.asleep:
             return []
         self._rest.wake(now)
         woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
         return [*self._settle(now, woken), *self._beat(now)]
-
-    @property
-    def _timer(self) -> str:
-        return f"team/{self.team.hex()}"
 
 
 def _no_rows(space: str) -> list[tuple[bytes, bytes]]:

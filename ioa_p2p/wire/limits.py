@@ -396,6 +396,7 @@ KEEPERS_MAX = 2  # of a team: one may be off while the other serves
 KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has
 
 # -- forming anew -----------------------------------------------------------------------------------
+WITNESSES_MAX = 4  # nodes called as witness of one team: the first that answers is one
 ABSENT_MAX = 64  # nodes of earlier incarnations that are told of the newest; over: the longest gone are not
 
 # -- answers of several needs -----------------------------------------------------------------------
