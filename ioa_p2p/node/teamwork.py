@@ -126,7 +126,9 @@ class Teamwork:
         """The talk goes on without us."""
         log.warning("team %s was formed anew without this node", event.team.hex()[:8])
         self._channel.command(gossip.CloseChannel(event.team))
-        self._story(event.team).tell(telling.left_behind(event))
+        told, story = telling.left_behind(event), self._story(event.team)
+        story.tell(told)
+        story.end(telling.halted(events.Halted(event.team, told["text"]), time.time() - story.started))
 
     def _roster_changed(self, event: events.RosterChanged) -> None:
         """The channel's members are the team's; who was removed is heard no more."""

@@ -464,3 +464,21 @@ def test_a_queue_that_was_fuller_once_lets_go_of_what_it_holds() -> None:
     assert not queue.take(b"a")
     queue.give(b"a")
     assert queue.take(b"a")
+
+
+def test_in_the_next_incarnation_what_runs_goes_on() -> None:
+    bob, log = working()
+    assert bob.move(1, log.state) == []
+    assert bob.busy
+
+
+def test_an_attempt_that_the_next_incarnation_does_not_know_is_stopped_and_may_come_again() -> None:
+    bob, _ = working()
+    deeds = bob.move(1, Log().state)
+    assert [deed.event for deed in deeds if isinstance(deed, Emit)] == [
+        CancelTask(TEAM, ONE.id, 1, "decided by a majority that was lost")
+    ]
+    assert not bob.busy
+    again = bob.reconcile(NOW, assigned().state, new=True)
+    assert start(ONE) in again
+    assert Save(SPACE, b"fence", codec.encode((1, 4))) in again
