@@ -50,6 +50,7 @@ from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.memory import Memory, count_start, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.nests import Nests
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
@@ -272,6 +273,8 @@ class Node:
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
             lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
+        nested = self.goals, self.blobs, self.stories, self.config.agents, self.joined
+        self.nests = Nests(self.teams_driver, *nested)
 
     def _start_machines(self) -> None:
         self.keeping.start(self.key.node, self.agents.cards)
@@ -280,6 +283,7 @@ class Node:
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
+        self._stack.push_async_callback(self.nests.aclose)
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             driver.start()
@@ -479,6 +483,7 @@ class Node:
             self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
         self.experience.on_event(event)
         self.letters.on_event(event)
+        self.nests.on_event(event)
         self.teamwork.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:

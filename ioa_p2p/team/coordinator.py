@@ -80,6 +80,10 @@ class Coordinator:
         else:
             self._cancels.update((task, wish.reason) for task in wish.tasks if task in self._state.tasks)
 
+    def on_orphaned(self) -> None:
+        """The launcher of this nested team is silent: the work is soon another's."""
+        self._stop = self._stop or ("cancelled", "its launcher is silent")
+
     def on_plan(self, now: Now, version: int, step: steps.Step, spent: Spent = NOTHING) -> str:
         """Take the planner's step; returns why it cannot be used, or an empty text. A stale one is ignored.
 

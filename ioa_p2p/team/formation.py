@@ -132,7 +132,8 @@ class Formation:
         members = self._members(chosen)
         roster = Roster(
             launch.team, 0, launch.goal, self._key.node, members, self._journal.created,
-            self._journal.created + launch.policy.goal_s, launch.policy.caps, keepers=keepers(members),
+            self._journal.created + launch.policy.goal_s, launch.policy.caps, launch.ancestors,
+            keepers=keepers(members),
         )  # fmt: skip
         encoded = codec.encode(roster)
         if len(encoded) > limits.ROSTER_BYTES_MAX:
@@ -208,7 +209,7 @@ class Formation:
                 skills.setdefault((one.node, one.agent), set()).update(role.skills)
         deadline = self._journal.created + launch.policy.goal_s
         return [
-            (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline))
+            (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline, launch.ancestors))
             for agent, names in list(skills.items())[: limits.CALLS_MAX]
         ]
 

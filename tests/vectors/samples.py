@@ -126,7 +126,7 @@ UNSIGNED: tuple[Any, ...] = (
     decision.Append(TEAM, 0, 1, 0, 0, (ENTRY_FRAME,), 0, 123_456, (VOTE_FRAME,)),
     decision.Ack(TEAM, 0, 1, True, 1, 123_456),
     decision.HandOver(TEAM, 0, 1),
-    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600),
+    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600, (TASK,)),
     team.BidFrame(envelope.seal(ALICE, NETWORK, Kind.BID, BID)),
     team.Decline(TEAM, "analyst", "not-allowed"),
     ROSTER,
