@@ -273,8 +273,7 @@ class Node:
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
             lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
-        nested = self.goals, self.blobs, self.stories, self.config.agents, self.joined
-        self.nests = Nests(self.teams_driver, *nested)
+        self.nests = Nests(self.teams_driver, self.goals, self.blobs, self.stories, self.config.agents, self.joined)
 
     def _start_machines(self) -> None:
         self.keeping.start(self.key.node, self.agents.cards)

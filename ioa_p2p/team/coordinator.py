@@ -17,6 +17,7 @@ from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.team.plan import Agent, Forced, forced_conclusion, log_step, view_of
 from ioa_p2p.team.state import Committed, TeamState
+from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import NOTHING, Spent
@@ -42,6 +43,7 @@ class Coordinator:
         self._profile = profile
         self._rng = rng
         self._leases = Leases(state, profile, me[0], now)
+        self._supervision = Supervision(state.roster, me[0], profile, now)
         self._cancels: dict[bytes, str] = {}
         self._stop: tuple[Forced, str] | None = None
         self._asked: int | None = None
@@ -59,6 +61,10 @@ class Coordinator:
         self._refused: set[bytes] = set()
 
     # -- what is heard
+
+    def hear(self, now: Now, peer: bytes) -> None:
+        """Any message of a member."""
+        self._supervision.hear(now, peer)
 
     def on_report(self, now: Now, peer: bytes, report: Report) -> None:
         """Of the current attempt of an open task. Raises PeerError('not-the-worker')."""
@@ -79,10 +85,6 @@ class Coordinator:
             self._stop = self._stop or ("cancelled", wish.reason)
         else:
             self._cancels.update((task, wish.reason) for task in wish.tasks if task in self._state.tasks)
-
-    def on_orphaned(self) -> None:
-        """The launcher of this nested team is silent: the work is soon another's."""
-        self._stop = self._stop or ("cancelled", "its launcher is silent")
 
     def on_plan(self, now: Now, version: int, step: steps.Step, spent: Spent = NOTHING) -> str:
         """Take the planner's step; returns why it cannot be used, or an empty text. A stale one is ignored.
@@ -182,6 +184,8 @@ class Coordinator:
         cap = self._state.cap(now.wall)
         if self._bad_plans > self._state.roster.caps.plans:
             cap = f"no usable plan ({self._problem})"
+        if self._supervision.is_orphaned(now):
+            self._stop = self._stop or ("cancelled", "its launcher is silent")
         if cap and self._stop is None and self._ending is None:
             self._stop = ("deadline" if cap == "deadline" else "cap", cap)
         return self._stop is not None or self._ending is not None

@@ -4,7 +4,8 @@
     its last report to the team above ── lease ──> that team gives the task to another member
 
 The last report is at most a beat older than the last word here, and the end is decided at most a beat late. So no two
-teams work at the same task. Kept at every member, asked by the one that leads.
+teams work at the same task. One term's view: a new coordinator counts from its own beginning, for before it led the
+launcher had no reason to speak to it.
 """
 
 from ioa_p2p.effects import Now
@@ -13,15 +14,12 @@ from ioa_p2p.wire.roster import Roster
 
 
 class Supervision:
-    def __init__(self, roster: Roster, node: bytes, profile: Profile) -> None:
-        """node: this one."""
-        self._launcher = roster.launcher
-        self._applies = bool(roster.ancestors) and node != roster.launcher
-        self._patience_s = profile.lease_s - 2 * profile.beat_s
-        self._heard_s = 0.0
+    """me: the node that leads."""
 
-    def renew(self, now: Now) -> None:
-        """We lead from now on; before, the launcher had no reason to speak to us."""
+    def __init__(self, roster: Roster, me: bytes, profile: Profile, now: Now) -> None:
+        self._launcher = roster.launcher
+        self._applies = bool(roster.ancestors) and me != roster.launcher
+        self._patience_s = profile.lease_s - 2 * profile.beat_s
         self._heard_s = now.boot
 
     def hear(self, now: Now, peer: bytes) -> None:

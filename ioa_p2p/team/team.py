@@ -54,7 +54,6 @@ from ioa_p2p.team.state import (
     TeamState,
     TurnGiven,
 )
-from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
@@ -114,7 +113,6 @@ class Team:
             self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life,
             lost_disk=lost_disk,
         )  # fmt: skip
-        self._supervision = Supervision(roster, self.node, ground.profile)
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
@@ -139,7 +137,7 @@ class Team:
         return self._election
 
     def runs(self, task: bytes, attempt: int) -> bool:
-        """This node works on that attempt, and has no result of it yet."""
+        """Here, without a result yet."""
         return self._worker.runs(task, attempt)
 
     # -- inputs
@@ -161,7 +159,8 @@ class Team:
         now = self._ours(now)
         if peer != self.node and peer not in self.state.roster.voters:
             raise PeerError("not-a-voter")
-        self._supervision.hear(now, peer)
+        if self._coordinator is not None:
+            self._coordinator.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
         elif self.asleep and not self._wakes(message):
@@ -342,7 +341,6 @@ class Team:
         if leads and self._coordinator is None:
             me = (self.node, self._mine[0].agent)
             self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
-            self._supervision.renew(now)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
     def _on_change(self, now: Now, change: Change) -> list[Effect]:
@@ -368,8 +366,6 @@ class Team:
         effects: list[Effect] = []
         if self._coordinator is None:
             return effects
-        if self._supervision.is_orphaned(now):
-            self._coordinator.on_orphaned()
         for due in self._coordinator.due(now):
             try:
                 effects += self._election.handle_command(now, told.Propose(due.step, due.key))
