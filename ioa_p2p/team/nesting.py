@@ -243,7 +243,7 @@ def ending(link: Link, parent: TeamState, child: TeamState) -> TaskDone | TaskFa
     end, spec = child.conclusion, parent.tasks[link.task].spec
     assert end is not None, "it has ended"
     if end.outcome not in ("done", "partial"):
-        reason = f"its team ended as {end.outcome}: {end.answer}"[: limits.REASON_CHARS_MAX]
+        reason = _short(f"its team ended as {end.outcome}: {end.answer}")
         retry = end.outcome not in _HELPLESS
         return TaskFailed(link.parent, link.task, link.attempt, reason, retry, child.budget.gone)
     outcome = child.tasks[end.result[0]].outcome if end.result else None
@@ -252,6 +252,12 @@ def ending(link: Link, parent: TeamState, child: TeamState) -> TaskDone | TaskFa
     return TaskDone(
         link.parent, link.task, link.attempt, outputs, blobs, end.answer[: limits.SUMMARY_CHARS_MAX], child.budget.gone
     )
+
+
+def _short(reason: str) -> str:
+    """Its beginning and its end, where the first cause stands: each level above puts words before it."""
+    over = len(reason) - limits.REASON_CHARS_MAX
+    return reason if over <= 0 else f"{reason[:60]} … {reason[over + 63 :]}"
 
 
 def _outputs(parent: TeamState, spec: TaskSpec, outcome: Outcome | None, answer: str) -> bytes:
