@@ -44,6 +44,25 @@ def cancel(here: Here, team: str) -> None:
     here.out.result(here.ask("cancel", {"team": team}), f"team {team}: cancel is under way")
 
 
+@node_command(command, name="add")
+@click.argument("team")
+@click.argument("agent", metavar="AGENT@NODE")
+@click.option("--may-coordinate", is_flag=True, help="It may lead the team, if it is willing.")
+def add(here: Here, team: str, agent: str, may_coordinate: bool) -> None:
+    """Call one more agent into a team that works. For its launcher and for the coordinator's owner."""
+    answer = here.ask("team-add", {"team": team, "agent": agent, "may_coordinate": may_coordinate})
+    here.out.result(answer, f"team {team}: {agent} is being called in, see `ioa-p2p team show {team}`")
+
+
+@node_command(command, name="remove")
+@click.argument("team")
+@click.argument("node")
+def remove(here: Here, team: str, node: str) -> None:
+    """Put a node out of a team, for good. Its tasks go to others; what it said until now stays."""
+    answer = here.ask("team-remove", {"team": team, "node": node})
+    here.out.result(answer, f"team {team}: {node} is being removed")
+
+
 def _text(team: dict[str, Any]) -> str:
     from ioa_p2p.cli.output import columns, one_line, pairs
 

@@ -74,6 +74,10 @@ class Channel:
 
     # -- opening, members, links
 
+    def seq(self, author: bytes) -> int:
+        chain = self._chains.get(author)
+        return chain.head if chain is not None else 0
+
     def open(self, now: Now, links: Collection[bytes]) -> list[Effect]:
         """Read the chains back, oldest first; what waited for others goes on waiting. Greet linked members."""
         self._load(now, self._chains)

@@ -80,7 +80,13 @@ class Chain:
     # -- growing
 
     def judge(self, entry: Entry, digest: bytes) -> Judgement:
-        """Cheap: compares numbers and hashes, changes nothing."""
+        """Cheap: compares numbers and hashes, changes nothing. One more fork of a frozen chain counts only if it
+        shows less in common."""
+        judgement = self._judge(entry, digest)
+        is_news = self.frozen is None or self.fork_seq(entry) <= self.frozen
+        return judgement if judgement is not Judgement.FORK or is_news else Judgement.IGNORED
+
+    def _judge(self, entry: Entry, digest: bytes) -> Judgement:
         seq, limit = entry.seq, self.counts_to
         if seq <= limit and seq in self.holes:
             return self._judge_late(entry, digest)

@@ -60,6 +60,11 @@ class GossipMachine:
         self._links: dict[bytes, None] = {}
         self._blobs = Blobs(rows, rng, self._peers_of)
 
+    def seq(self, team: bytes, author: bytes) -> int:
+        """How far we hold an author's chain; 0: nothing, or no such channel."""
+        channel = self._channels.get(team)
+        return channel.seq(author) if channel is not None else 0
+
     def start(self, now: Now) -> list[Effect]:
         """Go on with every channel that was open."""
         effects = self._blobs.clean(now)

@@ -43,6 +43,7 @@ from ioa_p2p.node.directory import Directory
 from ioa_p2p.node.experience import Experience
 from ioa_p2p.node.finder import Means, Search
 from ioa_p2p.node.goals import Goals
+from ioa_p2p.node.handing_over import hand_over
 from ioa_p2p.node.hits import Hit
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.keeping import Keeping, encoded
@@ -299,6 +300,7 @@ class Node:
         self._stack.push_async_callback(self.access.aclose)
         self.access.open()
         self._stack.push_async_callback(self.publishing.leave)
+        self._stack.push_async_callback(hand_over, self.teams, self.teams_driver)
 
     def reload(self, read: Config) -> None:
         """Take over what may change while we run; what may not is told, and counts from the next start."""
@@ -480,10 +482,8 @@ class Node:
         if isinstance(event, MemoryLost):
             told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
             self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
-        self.experience.on_event(event)
-        self.letters.on_event(event)
-        self.nests.on_event(event)
-        self.teamwork.on_event(event)
+        for listener in (self.experience, self.letters, self.nests, self.teamwork):
+            listener.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:
         if (self.health is None) != (fault is None):

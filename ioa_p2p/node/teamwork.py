@@ -80,6 +80,9 @@ class Teamwork:
             events.Orphan: lambda event: self._story(event.team).tell(telling.orphan(event)),
             events.MemoryLost: self._memory_lost,
             events.Concluded: self._concluded,
+            events.RosterChanged: self._roster_changed,
+            events.AdmissionFailed: lambda event: self._story(event.team).tell(telling.not_admitted(event)),
+            events.Halted: self._halted,
             events.Forgotten: self._forgotten,
         }
 
@@ -110,6 +113,18 @@ class Teamwork:
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
+
+    def _roster_changed(self, event: events.RosterChanged) -> None:
+        """The channel's members are the team's; who was removed is heard no more."""
+        if self._node in event.roster.voters:
+            self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
+        else:
+            self._channel.command(gossip.CloseChannel(event.team))
+        self._story(event.team).tell(telling.roster_changed(event))
+
+    def _halted(self, event: events.Halted) -> None:
+        log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
+        self._story(event.team).tell({"kind": "halted", "reason": event.reason})
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
         voters = self._machine.teams[event.team].state.roster.voters

@@ -100,6 +100,20 @@ def spec(one: TaskSpec) -> dict[str, Any]:
     }
 
 
+def roster_changed(event: events.RosterChanged) -> dict[str, Any]:
+    node = node_text(event.node) if event.node else ""
+    return {"kind": "member", "how": event.how, "node": node, "agents": list(event.agents)}
+
+
+def not_admitted(event: events.AdmissionFailed) -> dict[str, Any]:
+    return {
+        "kind": "member",
+        "how": f"not admitted: {event.code}",
+        "node": node_text(event.node),
+        "agents": [event.agent],
+    }
+
+
 def orphan(event: events.Orphan) -> dict[str, Any]:
     return {
         "kind": "orphan",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task
+from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task, verbs_team
 from ioa_p2p.node.arguments import budget, flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
@@ -29,7 +29,7 @@ TIMEOUT_S = 600.0
 def handlers(node: Node) -> Mapping[str, Handler]:
     """Verb -> handler, bound to one node."""
     verbs = {
-        "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, "ask": _ask,
+        "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, **verbs_team.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, **verbs_task.HANDLERS, "cancel": _cancel,
         "doctor": _doctor, "stop": _stop, "seeds": _seeds,
     }  # fmt: skip

@@ -39,6 +39,10 @@ class Budget:
         """A new team's. Its launcher is above the team, not below."""
         return cls(roster.caps.budget, {_TEAM: Allowance(agents=len(roster.members) - 1)})
 
+    def seat(self, members: int) -> "Budget":
+        """The team itself has so many members now."""
+        return replace(self, held={**self.held, _TEAM: Allowance(agents=members - 1)})
+
     @property
     def free(self) -> Allowance:
         """What may still be given out."""

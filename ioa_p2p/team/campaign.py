@@ -28,7 +28,8 @@ class Campaign:
 
     def vote_request(self, electorate: Electorate, hand_over: bool) -> VoteRequest:
         team, incarnation, ballot = electorate.team, electorate.incarnation, self.ballot
-        return VoteRequest(team, incarnation, ballot.term, ballot.last_index, ballot.last_term, hand_over)
+        roster = electorate.roster_index, electorate.roster_hash
+        return VoteRequest(team, incarnation, ballot.term, ballot.last_index, ballot.last_term, hand_over, *roster)
 
     def is_answered_by(self, message: PreVoteReply | VoteReply) -> bool:
         return message.term == self.ballot.term

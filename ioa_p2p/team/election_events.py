@@ -9,7 +9,9 @@ from ioa_p2p.wire.decision import Entry
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Decide `step`. Raises UsageError: 'not-coordinator', 'step-too-large', 'busy', 'log-full'.
+    """Decide `step`. Raises UsageError: 'not-coordinator', 'step-too-large', 'busy', 'log-full'; for a change of
+    the roster also 'too-early' (no entry of this term is decided yet), 'change-open', 'too-many-changes', and what
+    `standing.changed` says.
 
     key: names the proposal; the same key again, while the first is still open in this term, is ignored.
     """
@@ -28,7 +30,26 @@ class LinkPeer:
 
 @dataclass(frozen=True, slots=True)
 class StepDown:
-    """Hand over on purpose: the most caught-up candidate is asked to stand at once. A follower ignores it."""
+    """Hand over on purpose: a candidate that is caught up is asked to stand at once; if there is none yet, as soon
+    as there is, for as long as the longest election timeout. A follower ignores it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandAside:
+    """aside: hand over, and do not stand while there are others that may (low battery, shutdown). Not remembered
+    over a restart."""
+
+    aside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The checkpoint in entry `decided_at` is decided, and `state` is the one it names, as of entry `index`: let it
+    stand for all entries up to there. Ignored if the log rests on it, or on a later one, already."""
+
+    index: int
+    state: bytes
+    decided_at: int
 
 
 # -- events
@@ -36,13 +57,23 @@ class StepDown:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Entry `index` is decided. In order from index 1, each once in the life of the machine: after a restart
+    """Entry `index` is decided. In order from index 1, each once in the life of the machine (or a `Restored` stands
+    for it): after a restart
     `start` tells all that was known to be decided again, so that a listener rebuilds its state from them.
     A term's first entry is one of them; its step is empty."""
 
     index: int
     entry: Entry
     frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """All up to entry `index` is decided, and this is what came of it: a listener replaces its state. After a
+    start, before any `Committed`, or when a snapshot was taken."""
+
+    index: int
+    state: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +105,5 @@ class MemoryLost:
     what: str
 
 
-Command = Propose | LinkPeer | StepDown
-Event = Committed | Elected | Deposed | Stale | MemoryLost
+Command = Propose | LinkPeer | StepDown | StandAside | Compact
+Event = Committed | Restored | Elected | Deposed | Stale | MemoryLost

@@ -6,7 +6,7 @@ node ── Launch, PlanStep, TaskDone, LinkPeer, ... ──> Teams ── TeamF
 from dataclasses import dataclass, field
 
 from ioa_p2p.steps import Role, Step, View
-from ioa_p2p.team.election_events import LinkPeer, StepDown
+from ioa_p2p.team.election_events import LinkPeer, StandAside, StepDown
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.wire.roster import Caps, Member, Roster
 from ioa_p2p.wire.spending import NOTHING, Spent
@@ -96,6 +96,39 @@ class Answer:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class AddMember:
+    """Call this agent into a team that works already: asked, invited, then let in as a learner. Ends in
+    RosterChanged or AdmissionFailed. Raises UsageError('not-allowed', 'already-in', 'busy', ...)."""
+
+    team: bytes
+    node: bytes
+    agent: str
+    skills: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
+    may_coordinate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitMember:
+    """Let in a node that signed `terms` (see `wire.step.Admit`). Ours to ask as launcher or coordinator only.
+    Raises UsageError('not-allowed' and as `standing.changed`)."""
+
+    team: bytes
+    terms: bytes
+    invite: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """Put a node out, for good; likewise. cut: its chat counts up to this seq."""
+
+    team: bytes
+    node: bytes
+    cut: int = 0
+    reason: str = ""
+
+
 # -- commands: what became of a task run here -------------------------------------------------------
 
 
@@ -147,20 +180,23 @@ class WorkerDied:
     reason: str = ""
 
 
-Command = (
-    Launch
-    | Offer
-    | PlanStep
+TeamCommand = (
+    PlanStep
     | PlanFailed
     | CancelTeam
     | LinkPeer
     | StepDown
+    | StandAside
+    | AdmitMember
+    | RemoveMember
     | Answer
     | TaskProgress
     | TaskDone
     | TaskFailed
     | WorkerDied
 )
+"""What one team is told; the others are the machine's own business."""
+Command = Launch | Offer | AddMember | TeamCommand
 
 # -- events -----------------------------------------------------------------------------------------
 
@@ -342,6 +378,37 @@ class Forgotten:
 @dataclass(frozen=True, slots=True)
 class PlanRefused:
     """A planner's step broke a rule; it is asked again, a few times."""
+
+    team: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RosterChanged:
+    """Who is in the team changed; `roster` is the new one. how: "admitted" (as a learner), "promoted" (it votes now),
+    "removed" (its chat counts up to `cut`), or "restored" (we were away: `node` is empty)."""
+
+    team: bytes
+    how: str
+    node: bytes
+    agents: tuple[str, ...]
+    roster: Roster
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionFailed:
+    """code: "declined", "silent" or what the invited node said."""
+
+    team: bytes
+    node: bytes
+    agent: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """This member's state is not the team's: it takes no more part in it, and its owner should know."""
 
     team: bytes
     reason: str

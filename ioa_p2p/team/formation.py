@@ -123,8 +123,8 @@ class Formation:
         return self._choose(now) if not self._unanswered() else []
 
     def _choose(self, now: Now) -> list[Effect]:
-        """The best bids make the roster; everybody in it is invited. It says when it was made, not when the launch began:
-        by that its members see how their clocks differ."""
+        """The best bids make the roster; everybody in it is invited. `created` is now, not when the launch began: by it
+        members see how their clocks differ."""
         launch = self._journal.launch
         chosen = {role.name: self._best(role) for role in launch.roles}
         missing = tuple(role.name for role in launch.roles if role.needed and not chosen[role.name])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.decisions import Decisions, Held, open_entry
 from ioa_p2p.team.electorate import Electorate
+from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
 from ioa_p2p.wire.ids import blake
@@ -37,43 +38,54 @@ class Intake(NamedTuple):
     fresh: Sequence[Held] = ()
 
 
-def check_sender(electorate: Electorate, me: bytes, peer: bytes, message: DecisionMessage) -> None:
+def check_log(electorate: Electorate, me: bytes, peer: bytes, message: DecisionMessage) -> None:
     """Raises PeerError('wrong-team' | 'not-a-voter' | 'old-incarnation')."""
     if message.team != electorate.team:
         raise PeerError("wrong-team")
-    if peer not in electorate.voters or peer == me:
+    if peer == me:
         raise PeerError("not-a-voter")
     if message.incarnation < electorate.incarnation:
         raise PeerError("old-incarnation")
 
 
+def has_a_say(electorate: Electorate, peer: bytes, message: DecisionMessage) -> bool:
+    """May `peer` say this, as far as we know who is in the team? A coordinator proves itself, so it may be anybody.
+
+    False: it was removed, and perhaps does not know. Raises PeerError('not-a-voter') for a stranger.
+    """
+    if peer in electorate.nodes or (isinstance(message, Append) and (message.certificate or message.entries)):
+        return True
+    if peer in electorate.gone:
+        return False
+    raise PeerError("not-a-voter")
+
+
 def saved_mandate(log: Decisions) -> Mandate:
     """After a restart: the log's last term may be the current one, and its first entry has the certificate."""
-    term = log.last.entry.term
-    for index in range(log.last_index, 0, -1):
-        entry = log[index].entry
-        if entry.term == term and entry.certificate:
-            return Mandate(term, entry.node, entry.certificate)
-    return NO_MANDATE
+    entry = log.last.entry
+    certificate = log.certificate_of(log.last_index)
+    return Mandate(entry.term, entry.node, certificate) if certificate else NO_MANDATE
 
 
-def check_append(log: Decisions, electorate: Electorate, known: Mandate, peer: bytes, message: Append) -> Intake:
+def check_append(log: Decisions, electorates: Electorates, known: Mandate, peer: bytes, message: Append) -> Intake:
     """known: the last mandate seen. Raises PeerError: 'second-coordinator', 'wrong-signer', and what
-    `fresh_entries` and `Electorate.check_certificate` raise."""
+    `fresh_entries` and `Electorates.check_mandate` raise."""
     if message.term < log.term:
         return Intake()
-    mandate = _mandate(electorate, known, peer, message)
     matches = log.matches(message.previous_index, message.previous_term)
-    if mandate is None or not matches:
-        return Intake(mandate, matches)
-    fresh = fresh_entries(log, electorate, log[message.previous_index], message.entries)
+    fresh = fresh_entries(log, electorates, message) if matches else []
     for held in fresh:
         if held.entry.term > message.term or (held.entry.term == message.term and held.entry.node != peer):
             raise PeerError("wrong-signer", "an entry that its sender may not pass on")
+    if fresh:
+        electorates = electorates.until(fresh[0].entry.index - 1).after_all(fresh)
+    mandate = _mandate(log, electorates, known, peer, message)
+    if mandate is None and not _proves_itself(log, fresh):
+        return Intake(None, matches)
     return Intake(mandate, matches, fresh)
 
 
-def _mandate(electorate: Electorate, known: Mandate, peer: bytes, message: Append) -> Mandate | None:
+def _mandate(log: Decisions, electorates: Electorates, known: Mandate, peer: bytes, message: Append) -> Mandate | None:
     """One coordinator a term; a new one brings its certificate."""
     if message.term == known.term:
         if peer != known.coordinator:
@@ -81,25 +93,41 @@ def _mandate(electorate: Electorate, known: Mandate, peer: bytes, message: Appen
         return known
     if not message.certificate:
         return None
-    electorate.check_certificate(message.certificate, message.term, peer)
+    try:
+        electorates.check_mandate(message.certificate, message.term, peer, log.commit)
+    except PeerError as fault:
+        if fault.code != "unknown-roster":
+            raise
+        return None
     return Mandate(message.term, peer, message.certificate)
 
 
-def fresh_entries(log: Decisions, electorate: Electorate, previous: Held, frames: Sequence[bytes]) -> list[Held]:
-    """Those of `frames` that the log does not hold, from the first that differs; verified.
+def _proves_itself(log: Decisions, fresh: Sequence[Held]) -> bool:
+    """May entries be kept from one that is not known to coordinate? They are signed and chained to ours; kept they
+    must make our log more up to date than it was, so that nothing is dropped that a majority may count on."""
+    if not fresh:
+        return False
+    return fresh[0].entry.index > log.last_index or fresh[-1].entry.term > log.last.entry.term
 
-    previous: the log's entry that the batch follows. Raises PeerError: 'batch-too-large', 'wrong-entry',
-    'wrong-signer', 'forked-log', 'conflicts-committed', and what frames and certificates raise.
+
+def fresh_entries(log: Decisions, electorates: Electorates, message: Append) -> list[Held]:
+    """Those of its entries that the log does not hold, from the first that differs; verified.
+
+    The log holds the entry that they follow. Raises PeerError: 'batch-too-large', 'wrong-entry', 'wrong-signer',
+    'forked-log', 'conflicts-committed', and what frames, certificates and roster changes raise.
     """
-    if sum(map(len, frames)) > limits.APPEND_BYTES_MAX:
+    if sum(map(len, message.entries)) > limits.APPEND_BYTES_MAX:
         raise PeerError("batch-too-large", f"over {limits.APPEND_BYTES_MAX} bytes of entries")
-    fresh: list[Held] = []
-    for frame in frames:
+    previous, fresh = log[message.previous_index], list[Held]()
+    for frame in message.entries:
         known = None if fresh else log.get(previous.entry.index + 1)
         if known is not None and known.frame == frame:
             previous = known
             continue
-        previous = follow(electorate, previous, frame)
+        if not fresh:
+            electorates = electorates.until(previous.entry.index)
+        previous = follow(electorates.latest, previous, frame)
+        electorates = electorates.after(previous)
         fresh.append(previous)
     if fresh:
         _check_replaces(log, fresh[0].entry)
@@ -107,7 +135,8 @@ def fresh_entries(log: Decisions, electorate: Electorate, previous: Held, frames
 
 
 def follow(electorate: Electorate, previous: Held, frame: bytes) -> Held:
-    """The entry in `frame`, if it may stand right after `previous`. Raises PeerError as above."""
+    """The entry in `frame`, if it may stand right after `previous`. electorate: in force there. Raises PeerError as
+    above."""
     entry = open_entry(frame, electorate.network)
     before = previous.entry
     if (entry.team, entry.incarnation) != (electorate.team, electorate.incarnation):

@@ -97,7 +97,9 @@ class Leases:
         return lease
 
     def _is_lost(self, node: bytes) -> bool:
-        """A majority of the voters, us included, has no link to it."""
+        """A majority of the voters, us included, has no link to it; or it is in the team no more."""
+        if node not in self._state.roster.voters:
+            return True
         reports = sum(node in lost for reporter, lost in self._lost.items() if reporter != node)
         return reports > len(self._state.roster.voters) // 2
 

@@ -16,8 +16,21 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.team import formation
+from ioa_p2p.team.admission import Admission
 from ioa_p2p.team.decisions import open_entry, spaces
-from ioa_p2p.team.events import CancelTeam, Command, Forgotten, Launch, LinkPeer, MemoryLost, Offer, StepDown
+from ioa_p2p.team.events import (
+    AddMember,
+    AdmitMember,
+    CancelTeam,
+    Command,
+    Forgotten,
+    Launch,
+    LinkPeer,
+    MemoryLost,
+    Offer,
+    StandAside,
+    StepDown,
+)
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest
@@ -82,6 +95,7 @@ class Teams:
         self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue(own=key.node), life or Life())
         self._guest = Guest(key, network, rows, allowed, lambda path: self._nesting.waiting(path))
         self._launches: dict[bytes, Formation] = {}
+        self._admissions: dict[bytes, Admission] = {}
         self._teams: dict[bytes, Team] = {}
         self._nesting = Nesting(key.node, rows, self._teams, self._on_command)
 
@@ -112,6 +126,8 @@ class Teams:
         team = bytes.fromhex(hexed)
         if kind == "launch":
             return self._hand_in(now, self._tick(now, team))
+        if kind == "admit":
+            return self._hand_in(now, self._on_admission(now, team, lambda one: one.tick(now)))
         return self._hand_in(now, self._teams[team].handle_timer(now, name)) if team in self._teams else []
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
@@ -127,14 +143,18 @@ class Teams:
                 return []
             case LinkPeer():
                 return self._on_link(now, command)
-            case StepDown():
+            case StepDown() | StandAside():
                 return self._on_all(now, command)
             case CancelTeam() if command.team in self._launches:
                 return self._on_launch(now, command.team, Formation.cancel)
+            case AddMember() if command.team in self._teams:
+                return self._add_member(now, command)
+            case AddMember():
+                raise _no_team(command.team)
             case _ if command.team in self._teams:
                 return self._teams[command.team].handle_command(now, command)
             case _:
-                raise UsageError("no-such-team", command.team.hex()[:8], "see `ioa-p2p team list`")
+                raise _no_team(command.team)
 
     # -- messages
 
@@ -147,12 +167,18 @@ class Teams:
                 return self._guest.on_invitation(now, peer, message)
             case BidFrame():
                 bid = codec.decode(frames.parse(message.frame).body, Bid)
+                if bid.team in self._admissions:
+                    return self._on_admission(now, bid.team, lambda one: one.on_bid(now, peer, message.frame))
                 return self._on_launch(now, bid.team, lambda launch: launch.on_bid(now, peer, message.frame))
             case InviteFrame():
                 frame = message.frame
+                if message.team in self._admissions:
+                    return self._on_admission(now, message.team, lambda one: one.on_signature(peer, frame))
                 return self._on_launch(now, message.team, lambda launch: launch.on_signature(now, peer, frame))
             case Decline():
                 agent, reason = message.agent, message.reason
+                if message.team in self._admissions:
+                    return self._on_admission(now, message.team, lambda one: one.fail(reason))
                 return self._on_launch(now, message.team, lambda launch: launch.on_decline(now, peer, agent, reason))
             case Founding():
                 return self._on_founding(now, peer, message)
@@ -220,6 +246,35 @@ class Teams:
     def _ask_again(now: Now, team: bytes) -> SetTimer:
         return SetTimer(f"launch/{team.hex()}", now.boot + _ASK_S)
 
+    # -- letting one in later
+
+    def _add_member(self, now: Now, wanted: AddMember) -> list[Effect]:
+        """Raises UsageError('busy' | 'not-allowed' | 'team-ended' | 'already-in' | 'was-removed' | ...)."""
+        team = self._teams[wanted.team]
+        if wanted.team in self._admissions:
+            raise UsageError("busy", "another agent is being called into this team", "try again in a moment")
+        team.check_admits(wanted.node)
+        admission = self._admissions[wanted.team] = Admission(
+            self._key, self._ground.network, team.state.roster, wanted, now
+        )
+        return [*admission.begin(), SetTimer(f"admit/{wanted.team.hex()}", now.boot + _ASK_S)]
+
+    def _on_admission(self, now: Now, team: bytes, do: Callable[[Admission], list[Effect]]) -> list[Effect]:
+        """Signed, the team decides; failed, it is over."""
+        admission = self._admissions.get(team)
+        if admission is None:
+            return []
+        effects, timer = do(admission), f"admit/{team.hex()}"
+        if not admission.over:
+            return [*effects, SetTimer(timer, now.boot + _ASK_S)]
+        del self._admissions[team]
+        if admission.invite:
+            try:
+                effects += self._teams[team].handle_command(now, AdmitMember(team, admission.terms, admission.invite))
+            except UsageError as fault:  # the coordinator changed meanwhile, or the team's end came
+                effects += admission.fail(fault.code)
+        return [*effects, SetTimer(timer, None)]
+
     # -- teams
 
     def _make(self, team: bytes, row: TeamRow, *, blank: bool = False) -> Team:
@@ -251,20 +306,20 @@ class Teams:
         old = over[: -limits.TEAMS_OVER_MAX]
         for team in old:
             del self._teams[team.team]
-        named = frozenset[bytes]().union(*(team.blobs for team in self._teams.values()))
+        named = frozenset[bytes]().union(*(team.state.blobs for team in self._teams.values()))
         return [*(effect for team in old for effect in self._forget(team, named)), *self._nesting.forget()]
 
     @staticmethod
     def _forget(team: Team, named: frozenset[bytes]) -> list[Effect]:
         voters = tuple(sorted(team.state.roster.voters))
-        told = Emit(Forgotten(team.team, voters, tuple(sorted(team.blobs - named))))
+        told = Emit(Forgotten(team.team, voters, tuple(sorted(team.state.blobs - named))))
         return [Save(SPACE, team.team, None), *team.forget(), told]
 
     def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
         asked = [effect for launch in self._launches.values() if link.up for effect in launch.ask(link.node)]
         return [*asked, *self._on_all(now, link)]
 
-    def _on_all(self, now: Now, command: LinkPeer | StepDown) -> list[Effect]:
+    def _on_all(self, now: Now, command: LinkPeer | StepDown | StandAside) -> list[Effect]:
         return [effect for team in self._teams.values() for effect in team.handle_command(now, command)]
 
     def _hand_in(self, now: Now, effects: list[Effect]) -> list[Effect]:
@@ -285,3 +340,7 @@ class Teams:
             with suppress(PeerError):
                 waiting += self._on_message(now, self._key.node, effect.message)
         return out
+
+
+def _no_team(team: bytes) -> UsageError:
+    return UsageError("no-such-team", team.hex()[:8], "see `ioa-p2p team list`")

@@ -9,16 +9,20 @@ from enum import StrEnum
 
 from ioa_p2p.errors import PeerError
 from ioa_p2p.wire.step import (
+    Admit,
     Assign,
     Await,
     Cancel,
+    Checkpoint,
     Conclude,
     Discuss,
     Elect,
     Found,
     Hear,
     Outcome,
+    Promote,
     Reassign,
+    Remove,
     Resume,
     Spend,
     Step,
@@ -53,6 +57,7 @@ class Move(StrEnum):
     FORCE = "force"  # a conclusion nobody planned: cap, cancel, deadline
     TASK = "task"  # outcome, reassign, cancel, spend: tasks and sums change, the talk does not
     ELECT = "elect"
+    ASIDE = "aside"  # who is in the team, a checkpoint: the talk does not change
     REPORT = "report"
     WISH = "wish"
 
@@ -72,8 +77,9 @@ _COORDINATOR: dict[Phase, dict[Move, Phase]] = {
         Move.FORCE: _C,
         Move.TASK: _D,
         Move.ELECT: _D,
+        Move.ASIDE: _D,
     },
-    _S: {Move.RESUME: _D, Move.FORCE: _C, Move.TASK: _S, Move.ELECT: _S},
+    _S: {Move.RESUME: _D, Move.FORCE: _C, Move.TASK: _S, Move.ELECT: _S, Move.ASIDE: _S},
     _A: {
         Move.DISCUSS: _D,
         Move.ASSIGN_ASYNC: _A,
@@ -81,9 +87,10 @@ _COORDINATOR: dict[Phase, dict[Move, Phase]] = {
         Move.FORCE: _C,
         Move.TASK: _A,
         Move.ELECT: _A,
+        Move.ASIDE: _A,
     },
-    _P: {Move.RESUME: _D, Move.FORCE: _C, Move.TASK: _P, Move.ELECT: _P},
-    _C: {Move.ELECT: _C},
+    _P: {Move.RESUME: _D, Move.FORCE: _C, Move.TASK: _P, Move.ELECT: _P, Move.ASIDE: _P},
+    _C: {Move.ELECT: _C, Move.ASIDE: _C},
 }
 
 _MEMBER: dict[Phase, dict[Move, Phase]] = {
@@ -124,5 +131,7 @@ def move_of(step: Step) -> Move:
             return Move.TASK
         case Elect():
             return Move.ELECT
+        case Admit() | Promote() | Remove() | Checkpoint():
+            return Move.ASIDE
         case Found():
             raise PeerError("phase-not-allowed", "a team is founded once")

@@ -13,24 +13,31 @@ from functools import singledispatchmethod
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.budget import Budget
 from ioa_p2p.team.phases import Phase, Role, move_of, next_phase
+from ioa_p2p.team.standing import Standing, changed, newcomer
 from ioa_p2p.team.tasks import TaskEvent, TaskState, may_repeat, next_state
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import Member, Roster
 from ioa_p2p.wire.spending import Allowance, Spent
 from ioa_p2p.wire.step import (
+    Admit,
     Assign,
     Await,
     Cancel,
+    Checkpoint,
     Conclude,
     Discuss,
     Elect,
     Hear,
     Outcome,
+    Promote,
     Reassign,
+    Remove,
     Resume,
+    RosterStep,
     Spend,
     Step,
     TaskSpec,
+    decode_step,
 )
 
 
@@ -94,13 +101,30 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class RosterMoved:
+    """Who is in the team changed: `step` says how. members: the agents of the node that came, or left."""
+
+    step: RosterStep
+    node: bytes
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The team's state at an index was decided to be this."""
+
+    checkpoint: Checkpoint
+    decided_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The entry broke a rule: the same on every member, so nobody needs to be told."""
 
     code: str
 
 
-Change = PhaseMoved | TaskMoved | TurnGiven | LineHeard | Ended | Refused
+Change = PhaseMoved | TaskMoved | TurnGiven | LineHeard | Ended | RosterMoved | Checked | Refused
 
 
 class TeamState:
@@ -108,6 +132,7 @@ class TeamState:
 
     def __init__(self, roster: Roster) -> None:
         self.roster = roster
+        self.standing = Standing(roster.voters, roster.candidates)
         self.phase = Phase.DISCUSSION
         self.index: int = 0
         self.term: int = 0
@@ -122,7 +147,7 @@ class TeamState:
         self.waiting: Await | None = None
         self.conclusion: Conclude | None = None
         self.refused: dict[str, int] = {}
-        self._said: set[str] = set()
+        self.said: set[str] = set()
 
     def apply(self, entry: Committed) -> list[Change]:
         """Fold one entry. An entry that breaks a rule is counted in `refused` and changes nothing."""
@@ -147,12 +172,18 @@ class TeamState:
     def copy(self) -> "TeamState":
         """One to try things on."""
         other = copy(self)
-        other.tasks, other.refused, other._said = dict(self.tasks), dict(self.refused), set(self._said)
+        other.tasks, other.refused, other.said = dict(self.tasks), dict(self.refused), set(self.said)
         return other
 
     @property
     def open_tasks(self) -> list[TaskRow]:
         return [row for row in self.tasks.values() if not row.state.final]
+
+    @property
+    def blobs(self) -> frozenset[bytes]:
+        """Hashes of the files that its results name."""
+        outcomes = (row.outcome for row in self.tasks.values())
+        return frozenset(blob.hash for outcome in outcomes if outcome for blob in outcome.blobs)
 
     @property
     def waiting_over(self) -> bool:
@@ -270,12 +301,33 @@ class TeamState:
         self.conclusion = step
         return [Ended(step)]
 
+    @_take.register(Admit | Promote | Remove)
+    def _(self, step: RosterStep, entry: Committed) -> list[Change]:
+        self.standing = changed(self.standing, step)
+        if isinstance(step, Admit):
+            new = newcomer(step)
+            self._seat((*self.roster.members, *new.members)[: limits.TEAM_MEMBERS_MAX])
+            return [RosterMoved(step, new.node, new.members)]
+        members = tuple(member for member in self.roster.members if member.node == step.node)
+        if isinstance(step, Remove):
+            self._seat(tuple(member for member in self.roster.members if member.node != step.node))
+        return [RosterMoved(step, step.node, members)]
+
+    @_take.register
+    def _(self, step: Checkpoint, entry: Committed) -> list[Change]:
+        self._need(step.index < entry.index, "checkpoint-ahead")
+        return [Checked(step, entry.index)]
+
     @_take.register
     def _(self, step: Spend, entry: Committed) -> list[Change]:
         self.budget = self.budget.spend(step.spent)
         return []
 
     # -- the rules they share
+
+    def _seat(self, members: tuple[Member, ...]) -> None:
+        self.roster = codec.replace(self.roster, members=members)
+        self.budget = self.budget.seat(len(members))
 
     def _check_spec(self, spec: TaskSpec) -> None:
         self._need(spec.id not in self.tasks and spec.attempt == 1, "task-exists")
@@ -299,8 +351,8 @@ class TeamState:
         assert self.open_turn is not None
         line = " ".join(text.lower().split())
         self.empty += not line
-        self.repeats += bool(line) and line in self._said
-        self._said.add(line)
+        self.repeats += bool(line) and line in self.said
+        self.said.add(line)
         said = SaidLine(self.turn, self.open_turn.node, self.open_turn.agent, text)
         self.lines = (*self.lines, said)[-limits.LINES_KEPT_MAX :]
         self.open_turn = None
@@ -332,3 +384,11 @@ class TeamState:
 def replace_spec(spec: TaskSpec, step: Reassign, budget: Allowance) -> TaskSpec:
     """The spec of the next attempt: same task, same key, another (or the same) worker."""
     return codec.replace(spec, node=step.node, agent=step.agent, attempt=step.attempt, budget=budget)
+
+
+def step_of(data: bytes) -> Step:
+    """An entry's step; a term's first entry is empty, and one that we cannot read changes nothing here."""
+    try:
+        return decode_step(data) if data else Elect()
+    except PeerError:
+        return Elect()

@@ -11,31 +11,37 @@ the deadline nobody leads.
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
+from ioa_p2p.team import saved_state
+from ioa_p2p.team.affairs import Affairs, wish_of
+from ioa_p2p.team.changes import events_of
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.decisions import open_founding, spaces
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import (
+    AdmitMember,
     Answer,
     CancelTeam,
     Concluded,
     Connect,
     Elected,
-    LineSaid,
+    Halted,
     LinkPeer,
     MemoryLost,
     Orphan,
-    PhaseChanged,
     PlanFailed,
     PlanRefused,
     PlanStep,
     PlanWanted,
+    RemoveMember,
+    RosterChanged,
+    StandAside,
     StepDown,
     TaskChanged,
     TaskDone,
     TaskFailed,
     TaskProgress,
+    TeamCommand,
     TeamFormed,
-    TurnMine,
     WorkerDied,
 )
 from ioa_p2p.team.ground import Ground
@@ -45,33 +51,23 @@ from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
     Change,
+    Checked,
     Committed,
     Ended,
-    LineHeard,
-    PhaseMoved,
     Refused,
+    RosterMoved,
     TaskMoved,
     TeamState,
-    TurnGiven,
+    step_of,
 )
+from ioa_p2p.team.wishes import Wishes
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
-from ioa_p2p.wire.step import Elect, Step, decode_step
+from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.step import Admit, Remove, RosterStep
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
-TeamCommand = (
-    PlanStep
-    | PlanFailed
-    | CancelTeam
-    | LinkPeer
-    | StepDown
-    | Answer
-    | TaskProgress
-    | TaskDone
-    | TaskFailed
-    | WorkerDied
-)
 TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
 
 _HURRY_S = 0.5  # between founding entries sent to a member that was never heard
@@ -91,33 +87,33 @@ class Team:
     ) -> None:
         """founding: the frame of entry 0. ahead_s: added to our wall clock, so that all count deadlines alike.
         blank: what is saved of the log does not count.
-        Raises PeerError unless the entry proves a team with us in it."""
+        Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
         entry = open_founding(founding, ground.network, team, 0)
         rows = _no_rows if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
-        if self.node not in roster.voters:
+        if self.node not in roster.voters and lost_disk:
             raise PeerError("not-a-member")
         self.founding = founding
         self.state = TeamState(roster)
         self.asleep = False
+        self.halted = ""
         self._ground = ground
         self._ahead_s = ahead_s
-        self._mine = [member for member in roster.members if member.node == self.node]
+        rank = max((member.rank for member in self._mine), default=0) / 255
         self._election = Election(
             ground.key, ground.network, team, roster.incarnation, roster.voters, roster.candidates,
-            max(member.rank for member in self._mine) / 255, ground.timing, ground.rng, founding, rows,
-            lost_disk=lost_disk,
+            rank, ground.timing, ground.rng, founding, rows, lost_disk=lost_disk,
         )  # fmt: skip
         self._worker = Worker(
             self.node, team, roster.launcher, ground.rows, ground.profile, ground.queue, ground.life,
             lost_disk=lost_disk,
         )  # fmt: skip
+        self._affairs = Affairs(self._election, ground.network)
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
-        self._wishes: list[Wish] = []
-        self._answer: Said | None = None
+        self._wishes = Wishes()
         self._reported: dict[bytes, tuple[int, str]] = {}
         self._orphans: set[tuple[bytes, int]] = set()
         self._awake_until_s = 0.0
@@ -128,9 +124,20 @@ class Team:
         return self.state.roster.team
 
     @property
+    def _mine(self) -> list[Member]:
+        """Our agents in it; none before we are let in."""
+        return [member for member in self.state.roster.members if member.node == self.node]
+
+    @property
     def coordinator(self) -> bytes | None:
         """Who leads, as far as this member knows."""
         return self._election.coordinator
+
+    def check_admits(self, node: bytes) -> None:
+        """Would we call a node in? Raises UsageError."""
+        self._affairs.check_may_ask(self.state, self.node)
+        if node in self.state.standing.nodes | self.state.standing.gone:
+            raise UsageError("already-in", "this node is in the team, or was removed from it")
 
     @property
     def election(self) -> Election:
@@ -146,10 +153,12 @@ class Team:
         """Also after a restart: the decided past is told again."""
         now = self._ours(now)
         self._led_s = now.boot
+        settled = self._settle(now, self._election.start(now))
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
         formed = Emit(TeamFormed(self.team, self.state.roster))
-        settled = self._settle(now, self._election.start(now))
+        if self.halted:
+            return [formed, *settled]
         if self.state.conclusion is not None:
             return [formed, *settled, *self._sleep()]
         return [*links, formed, *settled, *self._beat(now)]
@@ -157,13 +166,16 @@ class Team:
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamTraffic) -> list[Effect]:
         """Raises PeerError for a peer's fault."""
         now = self._ours(now)
-        if peer != self.node and peer not in self.state.roster.voters:
+        known = peer == self.node or peer in self.state.roster.voters
+        if not known and isinstance(message, TeamTraffic) and not isinstance(message, Founding):
             raise PeerError("not-a-voter")
+        if self.halted:
+            return []
         if self._coordinator is not None:
             self._coordinator.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not self._wakes(message):
+        elif self.asleep and not self._wakes(message, known=known):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
@@ -172,7 +184,7 @@ class Team:
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
         now = self._ours(now)
-        if self.asleep:
+        if self.asleep or self.halted:
             return []
         if name == self._timer:
             return [*self._beat(now), *self._ask_for_news()]
@@ -180,10 +192,16 @@ class Team:
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
         now = self._ours(now)
+        if self.halted:
+            return []
         match command:
             case LinkPeer():
                 return [] if self.asleep else self._on_link(now, command)
-            case StepDown():
+            case AdmitMember(_, terms, invite):
+                return self._on_roster_wish(now, Admit(terms, invite))
+            case RemoveMember(_, node, cut, reason):
+                return self._on_roster_wish(now, Remove(node, cut, reason[: limits.REASON_CHARS_MAX]))
+            case StepDown() | StandAside():
                 return [] if self.asleep else self._settle(now, self._election.handle_command(now, command))
             case PlanStep() | PlanFailed():
                 return self._on_plan(now, command)
@@ -230,7 +248,10 @@ class Team:
                 coordinator.on_said(peer, message)
             case Wish():
                 next_phase(Speaker.MEMBER, self.state.phase, Move.WISH)
-                coordinator.on_wish(message)
+                if message.what == "change":
+                    self._affairs.wish(self.state, peer, message.change)
+                else:
+                    coordinator.on_wish(message)
         return self._settle(now, [])
 
     def _on_report(self, now: Now, peer: bytes, report: Report) -> list[Effect]:
@@ -296,12 +317,20 @@ class Team:
             raise UsageError("no-such-task", hint="see `ioa-p2p task list`")
         what = "cancel" if cancel.tasks else "conclude"
         wish = Wish(self.team, what, cancel.tasks[: limits.STEP_TASKS_MAX], cancel.reason[: limits.REASON_CHARS_MAX])
-        self._wishes = [*self._wishes, wish][-limits.STEP_TASKS_MAX :]
+        self._wishes.add(wish)
+        return self._to_coordinator([wish])
+
+    def _on_roster_wish(self, now: Now, step: RosterStep) -> list[Effect]:
+        """Raises UsageError for what would be refused."""
+        self._affairs.check(self.state, self.node, step)
+        wish = wish_of(self.team, step)
+        self._wishes.add(wish)
         return self._to_coordinator([wish])
 
     def _on_answer(self, answer: Answer) -> list[Effect]:
-        self._answer = Said(self.team, answer.turn, answer.text[: limits.LINE_CHARS_MAX])
-        return self._to_coordinator([self._answer])
+        said = Said(self.team, answer.turn, answer.text[: limits.LINE_CHARS_MAX])
+        self._wishes.answer(said)
+        return self._to_coordinator([said])
 
     # -- the log moves
 
@@ -320,7 +349,9 @@ class Team:
     def _on_told(self, now: Now, event: object) -> list[Effect]:
         match event:
             case told.Committed():
-                return self._on_committed(now, event.entry)
+                return self._on_committed(now, event.entry, event.frame)
+            case told.Restored():
+                return self._on_restored(now, event)
             case told.Elected():
                 elected = Emit(Elected(self.team, event.term, event.coordinator))
                 return [elected, *self._repeat_to(event.coordinator)]
@@ -332,8 +363,26 @@ class Team:
             case _:  # a higher incarnation: its founding entry will be brought
                 return []
 
-    def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-        changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, _read(entry.step)))
+    def _on_restored(self, now: Now, restored: told.Restored) -> list[Effect]:
+        """The state that a snapshot, or our disk, holds; verified before."""
+        try:
+            self.state = saved_state.decode(restored.state)
+        except PeerError as fault:
+            return self._halt(f"the team's state is of another version than this program: {fault}")
+        self._unheard &= self.state.roster.voters
+        changed = RosterChanged(self.team, "restored", b"", (), self.state.roster)
+        ended = self.state.conclusion
+        return [Emit(changed), *([Emit(Concluded(self.team, ended))] if ended is not None else [])]
+
+    def _halt(self, reason: str) -> list[Effect]:
+        """A bug or a liar: nothing more is decided, done or said here for this team."""
+        self.halted, self._coordinator = reason, None
+        return [Emit(Halted(self.team, reason)), *self._timers_off()]
+
+    def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+        if self.halted:
+            return []
+        changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, step_of(entry.step)))
         if entry.node == self.node and self._coordinator is not None:
             refused = next((each.code for each in changes if isinstance(each, Refused)), "")
             self._coordinator.on_decided(entry.step, refused)
@@ -341,26 +390,42 @@ class Team:
         if leads and self._coordinator is None:
             me = (self.node, self._mine[0].agent)
             self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
+        self._affairs.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
     def _on_change(self, now: Now, change: Change) -> list[Effect]:
+        """Tell it, and do what follows."""
+        told_all: list[Effect] = [Emit(event) for event in events_of(change, self.state, self.node)]
         match change:
-            case PhaseMoved():
-                return [Emit(PhaseChanged(self.team, self.state.index, change.before, change.after))]
             case TaskMoved():
-                row = change.row
-                self._reported.pop(row.spec.id, None)
-                text = row.outcome.summary if row.outcome is not None else ""
-                return [Emit(TaskChanged(self.team, row.spec, row.state.value, True, note=row.reason, text=text))]
-            case LineHeard(line):
-                return [Emit(LineSaid(self.team, line.turn, line.node, line.agent, line.text))]
-            case TurnGiven(turn, discuss) if discuss.node == self.node:
-                return [Emit(TurnMine(self.team, turn, discuss.agent, discuss.prompt))]
+                self._reported.pop(change.row.spec.id, None)
             case Ended():
                 self._awake_until_s = now.boot + _LINGER_S
-                return [Emit(Concluded(self.team, change.conclusion))]
-            case TurnGiven() | Refused():
-                return []
+            case RosterMoved():
+                return [*told_all, *self._on_roster(change)]
+            case Checked():
+                return self._on_checked(now, change)
+            case _:
+                pass
+        return told_all
+
+    def _on_roster(self, moved: RosterMoved) -> list[Effect]:
+        """A newcomer is linked and brought the founding entry; who left is forgotten; left ourselves, we sleep."""
+        if isinstance(moved.step, Admit) and moved.node != self.node:
+            self._unheard.add(moved.node)
+            return [Emit(Connect(moved.node, moved.members[0].addresses))]
+        if isinstance(moved.step, Remove):
+            self._unheard.discard(moved.node)
+            self._down.discard(moved.node)
+            return self._sleep() if moved.node == self.node else []
+        return []
+
+    def _on_checked(self, now: Now, checked: Checked) -> list[Effect]:
+        try:
+            compact = self._affairs.judge(checked)
+        except PeerError as fault:
+            return self._halt(str(fault))
+        return self._election.handle_command(now, compact) if compact is not None else []
 
     def _propose(self, now: Now) -> list[Effect]:
         effects: list[Effect] = []
@@ -371,7 +436,7 @@ class Team:
                 effects += self._election.handle_command(now, told.Propose(due.step, due.key))
             except UsageError:  # we lead no more, or the log is busy: it stays due
                 self._coordinator.on_not_proposed(due.step)
-        return effects
+        return effects + self._affairs.propose(now, self.state)
 
     def _ask(self, now: Now) -> list[Effect]:
         if self._coordinator is None or self.state.conclusion is not None:
@@ -408,14 +473,7 @@ class Team:
         return [*reports, *(self._tell_lost() if self._down else []), *self._repeat_wishes()]
 
     def _repeat_wishes(self) -> list[Effect]:
-        if self.state.conclusion is not None:
-            self._wishes, self._answer = [], None
-        open_tasks = {row.spec.id for row in self.state.open_tasks}
-        self._wishes = [wish for wish in self._wishes if wish.what == "conclude" or open_tasks & set(wish.tasks)]
-        answer = (
-            [self._answer] if self._answer and self.state.open_turn and self._answer.turn == self.state.turn else []
-        )
-        return self._to_coordinator([*self._wishes, *answer])
+        return self._to_coordinator([*self._wishes.open(self.state)])
 
     def _tell_lost(self) -> list[Effect]:
         return self._to_coordinator([LostLinks(self.team, tuple(sorted(self._down)))]) if self._down else []
@@ -448,12 +506,6 @@ class Team:
 
     # -- after the end
 
-    @property
-    def blobs(self) -> frozenset[bytes]:
-        """Hashes of the files that its results name."""
-        outcomes = (row.outcome for row in self.state.tasks.values())
-        return frozenset(blob.hash for outcome in outcomes if outcome for blob in outcome.blobs)
-
     def forget(self) -> list[Effect]:
         """Delete every row this member keeps of it."""
         kept = (*spaces(self.team), self._worker.space)
@@ -467,13 +519,18 @@ class Team:
         unled = now.boot > self._led_s + patience_s
         return unled and now.wall > self.state.roster.deadline + patience_s and self.state.conclusion is None
 
-    def _wakes(self, message: DecisionMessage | TeamTraffic) -> bool:
+    def _wakes(self, message: DecisionMessage, *, known: bool) -> bool:
         """After the end, a voter that does not know of it; before, only one that leads: else two that were left
         would keep each other awake."""
-        return isinstance(message, PreVoteRequest if self.state.conclusion is not None else Append)
+        if self.state.conclusion is not None:
+            return known and isinstance(message, PreVoteRequest)
+        return isinstance(message, Append)
 
     def _sleep(self) -> list[Effect]:
         self.asleep = True
+        return self._timers_off()
+
+    def _timers_off(self) -> list[Effect]:
         return [SetTimer(self._timer, None), SetTimer(f"election/{self.team.hex()}", None)]
 
     def _wake(self, now: Now) -> list[Effect]:
@@ -490,11 +547,3 @@ class Team:
 
 def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
     return []
-
-
-def _read(step: bytes) -> Step:
-    """An entry's step; a term's first entry is empty, and one that we cannot read changes nothing here."""
-    try:
-        return decode_step(step) if step else Elect()
-    except PeerError:
-        return Elect()

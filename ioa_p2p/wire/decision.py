@@ -15,7 +15,7 @@ from ioa_p2p.wire.records import Hash, NodeKey, Wall
 TeamId = Annotated[bytes, Meta(min_length=limits.TEAM_ID_BYTES, max_length=limits.TEAM_ID_BYTES)]
 Incarnation = Annotated[int, Meta(ge=0, le=limits.INCARNATION_MAX)]
 Term = Annotated[int, Meta(ge=0, le=limits.TERM_MAX)]
-Index = Annotated[int, Meta(ge=0, le=limits.DECISION_LOG_ENTRIES_MAX)]
+Index = Annotated[int, Meta(ge=0, le=limits.DECISION_INDEX_MAX)]
 Round = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 VoteFrame = Annotated[bytes, Meta(max_length=limits.VOTE_FRAME_BYTES_MAX)]
 EntryFrame = Annotated[bytes, Meta(max_length=limits.ENTRY_FRAME_BYTES_MAX)]
@@ -81,11 +81,16 @@ class PreVoteReply(DecisionHead, frozen=True, tag=2):
 
 
 class VoteRequest(DecisionHead, frozen=True, tag=3):
-    """Vote for me in `term`. hand_over: the coordinator asked me to, so its lease does not count."""
+    """Vote for me in `term`. hand_over: the coordinator asked me to, so its lease does not count.
+
+    roster_index, roster_hash: the electorate that the vote is to name, the last one in the candidate's log.
+    """
 
     last_index: Index
     last_term: Term
     hand_over: bool = False
+    roster_index: Index = 0
+    roster_hash: Hash = bytes(32)
 
 
 class VoteReply(DecisionHead, frozen=True, tag=4):
@@ -123,4 +128,50 @@ class HandOver(DecisionHead, frozen=True, tag=7):
     """From the coordinator to a caught-up successor: stand for election now."""
 
 
-DecisionMessage = PreVoteRequest | PreVoteReply | VoteRequest | VoteReply | Append | Ack | HandOver
+class RosterLink(Message, frozen=True):
+    """One change of who may vote, with its proof: the entry's frame, and the certificate of its term."""
+
+    frame: EntryFrame
+    certificate: Certificate
+
+
+class Snapshot(Message, frozen=True):
+    """What stands for all entries up to `anchor`; travels as bytes, in parts.
+
+    certificate: of the anchor's term. links: every change of the roster since entry 0, in order. checkpoint: the
+    entry that names the anchor's and the state's hash; proof: the certificate of its term. state: the decided
+    state at the anchor, opaque here.
+    """
+
+    anchor: EntryFrame
+    certificate: Certificate
+    links: Annotated[tuple[RosterLink, ...], Meta(max_length=limits.ROSTER_CHANGES_MAX)]
+    checkpoint: EntryFrame
+    proof: Certificate
+    state: Annotated[bytes, Meta(max_length=limits.SNAPSHOT_BYTES_MAX)]
+
+
+class SnapshotPart(DecisionHead, frozen=True, tag=8):
+    """To a follower whose next entry is no more in the log: bytes `offset`.. of the snapshot at entry `index`.
+
+    size: of the whole, bytes. round: as in Append; a part is a beat too.
+    """
+
+    index: Index
+    size: Annotated[int, Meta(ge=1, le=limits.SNAPSHOT_BYTES_MAX)]
+    offset: Annotated[int, Meta(ge=0, le=limits.SNAPSHOT_BYTES_MAX)]
+    data: Annotated[bytes, Meta(max_length=limits.SNAPSHOT_PART_BYTES_MAX)]
+    round: Round
+
+
+class SnapshotAck(DecisionHead, frozen=True, tag=9):
+    """The follower holds the first `offset` bytes of the snapshot at `index`. The last part is answered by Ack."""
+
+    index: Index
+    offset: Annotated[int, Meta(ge=0, le=limits.SNAPSHOT_BYTES_MAX)]
+    round: Round
+
+
+DecisionMessage = (
+    PreVoteRequest | PreVoteReply | VoteRequest | VoteReply | Append | Ack | HandOver | SnapshotPart | SnapshotAck
+)

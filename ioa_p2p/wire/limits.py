@@ -203,7 +203,8 @@ TERM_LEAP_MAX = 1 << 20  # one message cannot burn the number space; more: PeerE
 VOTE_FRAME_BYTES_MAX = 320  # body of 9 fields <= 204 B, header 4, signature 64
 DECISION_STEP_BYTES_MAX = 40 * 1024  # with a full certificate the entry still fits a signed frame
 ENTRY_FRAME_BYTES_MAX = FRAME_HEADER_BYTES + FRAME_BODY_BYTES_MAX + SIGNATURE_BYTES  # any signed frame
-DECISION_LOG_ENTRIES_MAX = 1 << 20  # Propose beyond: UsageError('log-full')
+DECISION_INDEX_MAX = 1 << 40  # a thousand entries a second would last 34 years
+DECISION_LOG_ENTRIES_MAX = 8_192  # after the last checkpoint: held in memory, read at a start. UsageError('log-full')
 DECISION_OPEN_MAX = 1_024  # proposals not yet committed; more: UsageError('busy')
 APPEND_ENTRIES_MAX = 64  # one batch; the rest follows with the next
 APPEND_BYTES_MAX = 96 * 1024  # with a certificate of 64 votes still below a link frame
@@ -358,6 +359,14 @@ LAN_WAIT_S = 3.0  # for the details of an announcement; multicast answers come w
 SILENT_S = (15.0, 300.0)  # a node that could not be reached is left out of searches: first, and at most, doubling
 SILENT_NODES_MAX = 1_024  # of them remembered; over: the one noted longest ago is forgotten
 SILENT_WAIT_S = 1.0  # for a node's first word in a search once others have answered; a far one needs 0.5 s
+
+# -- checkpoints and roster changes -----------------------------------------------------------------
+CHECKPOINT_ENTRIES = 512  # between checkpoints: what a start folds anew; a state is encoded that seldom
+ARCHIVE_ENTRIES_MAX = 16_384  # entries below the checkpoint kept on disk, for transcripts: some 16 MB a team
+SNAPSHOT_BYTES_MAX = 32 * 1024 * 1024  # 256 tasks with the largest specs and outcomes are 20 MiB. PeerError
+SNAPSHOT_PART_BYTES_MAX = 64 * 1024  # one part of it: half a link frame, so that beats find room beside it
+ROSTER_CHANGES_MAX = 256  # in a team's life: each stays in every snapshot. Over: UsageError
+VOTERS_ADMITTED_MAX = TEAM_MEMBERS_DEFAULT_MAX  # nodes of a team that grows later; everyone links everyone
 
 # -- what must last (storage/) ----------------------------------------------------------------------
 DAMAGED_FILES_MAX = 3  # of a database, set aside for whoever wants to look; over: the oldest goes

@@ -196,7 +196,65 @@ class Spend(Message, frozen=True, tag="spend"):
     spent: Spent
 
 
-Step = Found | Elect | Discuss | Hear | Assign | Await | Resume | Reassign | Outcome | Cancel | Conclude | Spend
+class Admit(Message, frozen=True, tag="admit"):
+    """A new node, as a learner: it gets the log and may be given work, and does not vote.
+
+    terms: the encoded Roster that it signed: of this team, by its inviter (the roster's launcher), with the
+    inviter and itself. invite: its INVITE frame over them. Its members are those of the frame's signer.
+    """
+
+    terms: Annotated[bytes, Meta(max_length=limits.ROSTER_BYTES_MAX)]
+    invite: InviteBytes
+
+
+class Promote(Message, frozen=True, tag="promote"):
+    """A learner that is caught up votes from here on."""
+
+    node: NodeKey
+
+
+class Remove(Message, frozen=True, tag="remove"):
+    """A node is out, for good. cut: its chat counts up to this seq."""
+
+    node: NodeKey
+    cut: Annotated[int, Meta(ge=0, le=limits.DECISION_INDEX_MAX)] = 0
+    reason: Reason = ""
+
+
+class Checkpoint(Message, frozen=True, tag="checkpoint"):
+    """What every member has decided up to `index`, in one hash: it may stand for the entries.
+
+    entry: BLAKE2b-256 of that entry's frame. roster: index of the entry that names the voters then. state:
+    BLAKE2b-256 of the decided state in the encoding `version`; who encodes otherwise neither checks nor uses it.
+    """
+
+    index: Annotated[int, Meta(ge=1, le=limits.DECISION_INDEX_MAX)]
+    entry: Hash
+    roster: Annotated[int, Meta(ge=0, le=limits.DECISION_INDEX_MAX)]
+    state: Hash
+    version: Count
+
+
+RosterStep = Admit | Promote | Remove
+_ROSTER_TAGS = (b"admit", b"promote", b"remove")  # behind an array's and a string's first byte
+Step = (
+    Found
+    | Elect
+    | Discuss
+    | Hear
+    | Assign
+    | Await
+    | Resume
+    | Reassign
+    | Outcome
+    | Cancel
+    | Conclude
+    | Admit
+    | Promote
+    | Remove
+    | Checkpoint
+    | Spend
+)
 
 
 def encode_step(step: Step) -> bytes:
@@ -211,3 +269,13 @@ def decode_step(data: bytes) -> Step:
     if len(data) > limits.DECISION_STEP_BYTES_MAX:
         raise PeerError("step-too-large", f"{len(data)} bytes")
     return cast(Step, codec.decode(data, cast(Any, Step)))
+
+
+def roster_step(data: bytes) -> RosterStep | None:
+    """The change of who may vote that an entry's payload is, if it is one. Never raises."""
+    if not data.startswith(_ROSTER_TAGS, 2):
+        return None
+    try:
+        return cast(RosterStep, codec.decode(data, cast(Any, RosterStep)))
+    except PeerError:
+        return None

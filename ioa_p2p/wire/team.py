@@ -132,13 +132,14 @@ class LostLinks(Message, frozen=True, tag="lost"):
 
 
 class Wish(Message, frozen=True, tag="wish"):
-    """A member asks the coordinator to cancel tasks (all when none is named) or to conclude now.
-    Repeated every beat until the log shows it."""
+    """A member asks the coordinator to cancel tasks (all when none is named), to conclude now, or to decide a
+    `change` of the roster (an encoded Admit or Remove). Repeated every beat until the log shows it."""
 
     team: TeamId
-    what: Literal["cancel", "conclude"]
+    what: Literal["cancel", "conclude", "change"]
     tasks: TaskIds = ()
     reason: Reason = ""
+    change: Annotated[bytes, Meta(max_length=limits.DECISION_STEP_BYTES_MAX)] = b""
 
 
 TeamMessage = (

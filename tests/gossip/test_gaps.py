@@ -120,3 +120,19 @@ def test_a_line_that_others_read_and_nobody_has_is_a_gap_too() -> None:
 def test_numbers_in_a_row_are_one_range() -> None:
     assert runs([]) == []
     assert runs({5, 1, 2, 3, 9}) == [(1, 3), (5, 5), (9, 9)]
+
+
+def test_forks_behind_a_hole_are_told_once_and_set_off_no_endless_exchange_of_proofs() -> None:
+    members = [opened(number) for number in (1, 2)]
+    first, second = (signed(KEYS[0], 2, bytes(32), body) for body in (b"one", b"another"))
+    lies = (first, second, signed(KEYS[0], 2, blake(first), b"a third"))
+    for member, lie in zip(members, lies[:2], strict=True):
+        member.hear(NODES[0], Entries(lie))
+        member.time(GAPS, MINUTE)
+    mail = [(member, Entries(lie)) for member in members for lie in lies]
+    for _ in range(200):
+        if mail:
+            member, message = mail.pop(0)
+            proofs = [sent for sent in sends(member.hear(NODES[0], message)) if isinstance(sent, Entries)]
+            mail += [(other, proof) for proof in proofs for other in members if other is not member]
+    assert not mail

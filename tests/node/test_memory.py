@@ -34,7 +34,7 @@ def rows() -> list[Save]:
     """Two teams with votes and logs, what they said, and rows of the node's own."""
     dice, saves = random.Random(1), list[Save]()
     for team in TEAMS:
-        log, vote = spaces(team)
+        log, vote, *_ = spaces(team)
         saves.append(Save(SPACE, team, codec.encode(TeamRow(b"founding of" + team))))
         saves += [Save(vote, b"state", dice.randbytes(60)), Save(vote, b"commit", dice.randbytes(8))]
         saves += [Save(log, number.to_bytes(8), dice.randbytes(700)) for number in range(1, 41)]
@@ -116,7 +116,7 @@ def test_a_flipped_bit_anywhere_loses_nothing_unseen_and_never_a_vote(
 
 def test_a_row_that_changed_costs_its_team_the_vote_and_no_other(path: Path) -> None:
     closed(path)
-    log, vote = spaces(TEAMS[0])
+    log, vote, *_ = spaces(TEAMS[0])
     overwrite(path, log, (3).to_bytes(8), "value", bytes(700))
     found = reopened(path)
     assert doubted(found.storage) == {TEAMS[0]}

@@ -10,6 +10,7 @@ from ioa_p2p.effects import Effect, Now, Save
 from ioa_p2p.team.decisions import HardState
 from ioa_p2p.team.election import Election
 from ioa_p2p.team.electorate import Ballot, Electorate
+from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.team.intake import Intake
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.team.role import Role
@@ -134,7 +135,8 @@ class TrustsCertificates(Election):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         sound = self._electorate
-        self._electorate = Credulous(*(getattr(sound, name) for name in Electorate.__dataclass_fields__))
+        credulous = Credulous(*(getattr(sound, name) for name in Electorate.__dataclass_fields__))
+        self._founded = self._electorates = Electorates((credulous,))
 
 
 class Credulous(Electorate):

@@ -64,8 +64,8 @@ def _with_state(state: type[TeamState]) -> type[Teams]:
 
 def with_coordinator(coordinator: type[Coordinator], leases: type[Leases] = Leases) -> type[Teams]:
     class Planted(Team):
-        def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-            effects = super()._on_committed(now, entry)
+        def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+            effects = super()._on_committed(now, entry, frame)
             if self._coordinator is not None:
                 self._coordinator.__class__ = coordinator
                 self._coordinator._leases.__class__ = leases
@@ -145,8 +145,8 @@ class _EntryByEntry(Team):
         super().__init__(*args, **options)
         self._worker.__class__ = ForgetsFence
 
-    def _on_committed(self, now: Now, entry: Entry) -> list[Effect]:
-        effects = super()._on_committed(now, entry)
+    def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
+        effects = super()._on_committed(now, entry, frame)
         return [*effects, *self._carry(self._worker.reconcile(now, self.state, new=True))]
 
 

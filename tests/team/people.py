@@ -10,13 +10,13 @@ from ioa_p2p.team.state import Change, Committed, TeamState
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import network_id
 from ioa_p2p.wire.roster import Caps, Member, Roster, SkillBrief
-from ioa_p2p.wire.step import Found, Input, Step, TaskSpec, encode_step
+from ioa_p2p.wire.step import Admit, Found, Input, Step, TaskSpec, encode_step
 
 NETWORK = network_id("test")
 TEAM = b"people team 16 B"
 WALL = 1_800_000_000
 NOW = Now(float(WALL), 100.0)
-ANN, BOB, CY, DEE, MALLORY = (NodeKey(bytes([number]) * 32) for number in range(1, 6))
+ANN, BOB, CY, DEE, MALLORY, EVE = (NodeKey(bytes([number]) * 32) for number in range(1, 7))
 
 COUNT = SkillBrief("words.count", (), ("count.result",), "pure")
 SUM = SkillBrief("counts.sum", ("count.result*",), ("sum.result",), "idempotent")
@@ -39,6 +39,15 @@ def founding(roster: Roster = ROSTER, signers: Sequence[NodeKey] = (ANN, BOB, CY
     encoded = codec.encode(roster)
     invites = tuple(sign(key, NETWORK, encoded, NOW) for key in signers)
     return founding_frame(by, NETWORK, roster.team, 0, WALL, encode_step(Found(encoded, invites)))
+
+
+def admission(
+    key: NodeKey, *members: Member, by: NodeKey = ANN, team: bytes = TEAM, signer: NodeKey | None = None
+) -> Admit:
+    """`key` joins as `members` (by default one that can count), invited by `by`."""
+    joining = members or (member(key, "eve", COUNT),)
+    terms = codec.encode(Roster(team, 0, "count", by.node, (member(by, "ann"), *joining), WALL, WALL + 600))
+    return Admit(terms, sign(signer or key, NETWORK, terms, NOW))
 
 
 def spec(

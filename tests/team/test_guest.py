@@ -25,18 +25,13 @@ def guest(load: int = 0, busy_s: int = 0) -> Guest:
 
 def test_an_agent_that_waits_for_the_team_or_one_above_it_declines() -> None:
     above = b"above team 16 B."
-    for waited_for, called, refused in ((TEAM, CALL, True), (above, CALL, False), (above, BELOW_IT, True)):
-        made = Guest(
-            BOB, NETWORK, no_rows, lambda: frozenset({ANN.node}), lambda path, one=waited_for: _if(one in path)
-        )
+    for team, called, refused in ((TEAM, CALL, True), (above, CALL, False), (above, BELOW_IT, True)):
+        waits = lambda path, team=team: frozenset({"bob"} if team in path else ())  # noqa: E731
+        made = Guest(BOB, NETWORK, no_rows, lambda: frozenset({ANN.node}), waits)
         made.offer(Offer((MEMBERS[1],)))
         (answer,) = made.on_call(NOW, ANN.node, called, True)
         assert isinstance(answer, Send)
         assert (answer.message == Decline(TEAM, "bob", "cycle")) is refused
-
-
-def _if(waits: bool) -> frozenset[str]:
-    return frozenset({"bob"} if waits else ())
 
 
 def bid_in(effects: list[Effect]) -> Bid:

@@ -119,7 +119,8 @@ def test_a_certificate_that_proves_nothing_is_refused(certificate: Any, code: st
 
 def test_a_term_without_a_certificate_is_not_followed() -> None:
     scene = Scene()
-    scene.stage.deliver("e", "b", scene.append(scene.entry(scene.e, term=2), term=2))
+    assert scene.refused(scene.append(scene.entry(scene.e, term=2), term=2)) == "no-certificate"
+    scene.stage.deliver("e", "b", scene.append(term=2))
     assert (scene.member.coordinator, scene.member.term, scene.member.last_index) == (scene.a.node, 1, 1)
 
 
@@ -223,8 +224,16 @@ def test_a_word_from_elsewhere_is_refused(message: DecisionMessage, code: str) -
 def test_a_stranger_is_not_heard() -> None:
     scene = Scene()
     with pytest.raises(PeerError) as refused:
-        scene.member.handle_message(scene.stage.now, STRANGER.node, VoteRequest(TEAM, 0, 2, 9, 9))
+        scene.member.handle_message(scene.stage.now, STRANGER.node, VoteRequest(TEAM, 0, 2, 1, 1))
     assert refused.value.code == "not-a-voter"
+
+
+@pytest.mark.parametrize("hand_over", [False, True])
+def test_a_stranger_with_a_longer_log_moves_nobody(hand_over: bool) -> None:
+    scene = Scene()
+    with pytest.raises(PeerError, match="not-a-voter"):
+        scene.member.handle_message(scene.stage.now, STRANGER.node, VoteRequest(TEAM, 0, 2, 9, 9, hand_over))
+    assert scene.member.term == 1
 
 
 def test_a_higher_incarnation_is_told_once_and_believed_of_nobody() -> None:

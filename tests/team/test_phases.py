@@ -3,16 +3,20 @@ import pytest
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.phases import FORCED, TABLE, Move, Phase, Role, move_of, next_phase
 from ioa_p2p.wire.step import (
+    Admit,
     Assign,
     Await,
     Cancel,
+    Checkpoint,
     Conclude,
     Discuss,
     Elect,
     Found,
     Hear,
     Outcome,
+    Promote,
     Reassign,
+    Remove,
     Resume,
     Step,
 )
@@ -35,7 +39,7 @@ ALLOWED = {
     (P, "resume"): D,
     **{(phase, "force"): C for phase in (D, S, A, P)},
     **{(phase, "task"): phase for phase in (D, S, A, P)},
-    **{(phase, "elect"): phase for phase in Phase},
+    **{(phase, move): phase for phase in Phase for move in ("elect", "aside")},
 }
 HEARD = {
     (D, "hear"): D,
@@ -72,6 +76,10 @@ STEPS: list[tuple[Step, Move]] = [
     (Outcome(TASK, 1, "succeeded"), Move.TASK),
     (Cancel((), "stop"), Move.TASK),
     (Elect(), Move.ELECT),
+    (Admit(b"", b""), Move.ASIDE),
+    (Promote(b"n" * 32), Move.ASIDE),
+    (Remove(b"n" * 32), Move.ASIDE),
+    (Checkpoint(1, bytes(32), 0, bytes(32), 1), Move.ASIDE),
     *((Conclude(outcome, "it"), Move.CONCLUDE) for outcome in ("done", "partial", "failed")),
     *((Conclude(outcome, "it"), Move.FORCE) for outcome in ("cap", "cancelled", "deadline")),
 ]

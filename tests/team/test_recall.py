@@ -19,7 +19,7 @@ from tests.team.people import ANN, BOB, NOW, TEAM, founding, later
 from tests.team.stage import Stage
 from tests.team.test_machine import FOUNDING, sent, teams, told
 
-LOG, VOTE = spaces(TEAM)
+LOG, VOTE, *_ = spaces(TEAM)
 ROW = TeamRow(founding())
 
 

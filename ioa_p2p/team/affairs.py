@@ -1,0 +1,139 @@
+"""What a team decides about itself: who is in it, and checkpoints of what it decided.
+
+    wished changes, learners that caught up, marks ── due(now) ──> steps, one change of the roster at a time
+    applied entry ── every 512 ──> mark (hash of the state) ── its Checkpoint decided ──> same? compact : differs
+
+Every member keeps marks, for every member compares; only the coordinator proposes.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ioa_p2p.effects import Effect, Now
+from ioa_p2p.errors import PeerError, UsageError
+from ioa_p2p.team import saved_state
+from ioa_p2p.team.election import Election
+from ioa_p2p.team.election_events import Compact, Propose
+from ioa_p2p.team.standing import changed, check_admission, newcomer
+from ioa_p2p.team.state import Checked, TeamState
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.step import Admit, Checkpoint, Promote, RosterStep, encode_step, roster_step
+from ioa_p2p.wire.team import Wish
+
+_MARKS_KEPT = 2  # the one being decided, and one that may be reached before it is
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The state as of one entry, as a checkpoint would name it."""
+
+    step: Checkpoint
+    state: bytes
+
+
+class Affairs:
+    def __init__(self, election: Election, network: bytes) -> None:
+        self._election = election
+        self._network = network
+        self._marks: list[Mark] = []
+        self._wished: list[RosterStep] = []
+
+    # -- the roster
+
+    def wish(self, state: TeamState, peer: bytes, step: bytes) -> None:
+        """Asked of the coordinator by `peer`. Raises PeerError('not-allowed' | 'wrong-change') and as changes do."""
+        change = roster_step(step)
+        if change is None or isinstance(change, Promote):
+            raise PeerError("wrong-change", "members come and go; nobody is promoted by wish")
+        if peer not in (state.roster.launcher, self._election.coordinator):
+            raise PeerError("not-allowed", "the launcher and the coordinator's owner say who is in the team")
+        if isinstance(change, Admit):
+            self._check_invited_by(state, peer, change)
+        if change not in self._wished and is_open(state, change) and len(self._wished) < limits.VOTERS_ADMITTED_MAX:
+            self._wished.append(change)
+
+    def check(self, state: TeamState, me: bytes, step: RosterStep) -> None:
+        """Of our own owner. Raises UsageError for what would be refused."""
+        self.check_may_ask(state, me)
+        try:
+            if isinstance(step, Admit):
+                self._check_invited_by(state, me, step)
+            changed(state.standing, step)
+        except PeerError as fault:
+            raise UsageError(fault.code, str(fault), "see `ioa-p2p team show`") from None
+
+    def check_may_ask(self, state: TeamState, me: bytes) -> None:
+        """Raises UsageError('team-ended' | 'not-allowed')."""
+        if state.conclusion is not None:
+            raise UsageError("team-ended", "the team has concluded already")
+        if me not in (state.roster.launcher, self._election.coordinator):
+            raise UsageError("not-allowed", "only the launcher and the coordinator's owner change the team")
+
+    def _check_invited_by(self, state: TeamState, peer: bytes, step: Admit) -> None:
+        check_admission(step, self._network, state.roster.team)
+        new = newcomer(step)
+        if new.inviter != peer:
+            raise PeerError("wrong-admission", "invited by another")
+        if len(state.roster.members) + len(new.members) > limits.TEAM_MEMBERS_MAX:
+            raise PeerError("too-many-members", f"a team has at most {limits.TEAM_MEMBERS_MAX} agents")
+
+    def roster_due(self, now: Now, state: TeamState) -> Iterator[RosterStep]:
+        """Changes to propose, in order; all but the first wait for it to be decided."""
+        self._wished = [step for step in self._wished if is_open(state, step)]
+        yield from self._wished
+        for node in sorted(state.standing.learners):
+            if self._election.is_caught_up(now, node):
+                yield Promote(node)
+
+    def propose(self, now: Now, state: TeamState) -> list[Effect]:
+        """At the coordinator: what is due. A change that may not be yet stays due, with those behind it."""
+        effects: list[Effect] = []
+        with suppress(UsageError):
+            if (checkpoint := self.checkpoint_due()) is not None:
+                key = b"checkpoint" + checkpoint.index.to_bytes(8, "big")
+                effects += self._election.handle_command(now, Propose(encode_step(checkpoint), key))
+            for step in self.roster_due(now, state):
+                encoded = encode_step(step)
+                effects += self._election.handle_command(now, Propose(encoded, b"roster" + blake(encoded)))
+        return effects
+
+    # -- checkpoints
+
+    def mark(self, state: TeamState, frame: bytes) -> None:
+        """`state` is as of the entry with this frame."""
+        if state.index % limits.CHECKPOINT_ENTRIES:
+            return
+        encoded, roster = saved_state.encode(state), self._election.electorates.at(state.index).roster_index
+        step = Checkpoint(state.index, blake(frame), roster, blake(encoded), saved_state.VERSION)
+        self._marks = [*self._marks, Mark(step, encoded)][-_MARKS_KEPT:]
+
+    def checkpoint_due(self) -> Checkpoint | None:
+        """The oldest mark that the log does not rest on yet."""
+        return next((mark.step for mark in self._marks if mark.step.index > self._election.first_index), None)
+
+    def judge(self, checked: Checked) -> Compact | None:
+        """What follows from a decided checkpoint. None: nothing, for it is old, or of another version than ours.
+        Raises PeerError('other-state') if our own state then was another: we or the team went wrong."""
+        decided = checked.checkpoint
+        mine = next((mark for mark in self._marks if mark.step.index == decided.index), None)
+        if mine is None or decided.version != mine.step.version:
+            return None
+        if decided != mine.step:
+            raise PeerError("other-state", f"the team's state at entry {decided.index} is not ours")
+        self._marks = [mark for mark in self._marks if mark.step.index > decided.index]
+        return Compact(decided.index, mine.state, checked.decided_at)
+
+
+def is_open(state: TeamState, step: RosterStep) -> bool:
+    """Not done yet, and still possible."""
+    try:
+        changed(state.standing, step)
+    except PeerError:
+        return False
+    return True
+
+
+def wish_of(team: bytes, step: RosterStep) -> Wish:
+    return Wish(team, "change", change=encode_step(step))
