@@ -21,7 +21,7 @@ from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import NOTHING, Spent
-from ioa_p2p.wire.step import Assign, Await, Cancel, Discuss, Hear, Resume, Spend, Step, encode_step
+from ioa_p2p.wire.step import Assign, Await, Cancel, Discuss, Hear, Reassign, Resume, Spend, Step, encode_step
 from ioa_p2p.wire.team import Report, Said, Wish
 
 _PLAN_S = 120.0  # a planner silent for so long has failed
@@ -36,14 +36,23 @@ class Due:
 
 
 class Coordinator:
-    def __init__(self, state: TeamState, me: Agent, profile: Profile, rng: random.Random, now: Now) -> None:
+    def __init__(
+        self,
+        state: TeamState,
+        me: Agent,
+        profile: Profile,
+        rng: random.Random,
+        now: Now,
+        supervision: Supervision | None = None,
+    ) -> None:
         """me: our own (node, agent), in whose name we speak. Made when the term's first entry is decided."""
         self._state = state
         self._me = me
         self._profile = profile
         self._rng = rng
         self._leases = Leases(state, profile, me[0], now)
-        self._supervision = Supervision(state.roster, me[0], profile, now)
+        self._supervision = supervision or Supervision(state.roster, me[0], profile)
+        self._supervision.lead(now)
         self._cancels: dict[bytes, str] = {}
         self._stop: tuple[Forced, str] | None = None
         self._asked: int | None = None
@@ -61,10 +70,6 @@ class Coordinator:
         self._refused: set[bytes] = set()
 
     # -- what is heard
-
-    def hear(self, now: Now, peer: bytes) -> None:
-        """Any message of a member."""
-        self._supervision.hear(now, peer)
 
     def on_report(self, now: Now, peer: bytes, report: Report) -> None:
         """Of the current attempt of an open task. Raises PeerError('not-the-worker')."""
@@ -140,7 +145,8 @@ class Coordinator:
         talk = self._talk_due(now)
         wanted = [*self._spending_due(), *tasks, *([(b"talk%d" % self._talks, talk)] if talk else [])]
         open_keys = {*self._open.values(), *self._refused}
-        fresh = [Due(key, encode_step(step)) for key, step in wanted if key not in open_keys]
+        wanted = [(key, step) for key, step in wanted if key not in open_keys and self._may_decide(step)]
+        fresh = [Due(key, encode_step(step)) for key, step in wanted]
         self._open.update((each.step, each.key) for each in fresh)
         return fresh
 
@@ -157,6 +163,10 @@ class Coordinator:
         if self._stop is not None or self._ending is not None:
             return True
         return any(key.startswith(b"talk") for key in self._open.values()) or self._talk_due(now) is not None
+
+    def _may_decide(self, step: Step) -> bool:
+        """A nested team gives out nothing that its launcher may not know of."""
+        return self._supervision.may_start or not isinstance(step, Assign | Reassign)
 
     def _tasks_due(self, now: Now) -> list[tuple[bytes, Step]]:
         due: list[tuple[bytes, Step]] = []

@@ -60,6 +60,7 @@ from ioa_p2p.team.state import (
     TeamState,
     step_of,
 )
+from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.wishes import Wishes
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
@@ -110,6 +111,7 @@ class Team:
             lost_disk=lost_disk,
         )  # fmt: skip
         self._affairs = Affairs(self._election, ground.network)
+        self._supervision = Supervision(roster, self.node, ground.profile)
         self._coordinator: Coordinator | None = None
         self._unheard = set(roster.voters) - {self.node}
         self._down: set[bytes] = set()
@@ -171,8 +173,7 @@ class Team:
             raise PeerError("not-a-voter")
         if self.halted:
             return []
-        if self._coordinator is not None:
-            self._coordinator.hear(now, peer)
+        self._supervision.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
         elif self.asleep and not self._wakes(message, known=known):
@@ -389,7 +390,8 @@ class Team:
         leads = self._election.role is Role.COORDINATOR and entry.term == self._election.term
         if leads and self._coordinator is None:
             me = (self.node, self._mine[0].agent)
-            self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
+            ground, watch = self._ground, self._supervision
+            self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, watch)
         self._affairs.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 

@@ -96,6 +96,10 @@ class _NeverOrphaned(Supervision):
     def is_orphaned(self, now: Now) -> bool:
         return False
 
+    @property
+    def may_start(self) -> bool:
+        return True
+
 
 class _GoesOn(Coordinator):
     def _ends(self, now: Now) -> bool:

@@ -267,15 +267,30 @@ def test_an_order_for_a_team_takes_agents_along_and_any_other_none() -> None:
 
 @pytest.mark.parametrize(("profile", "patience_s"), [(LAN, 5.0), (WAN, 30.0)])
 def test_a_nested_team_is_an_orphan_once_its_launcher_is_silent(profile: Any, patience_s: float) -> None:
-    watch = Supervision(BELOW, CY.node, profile, NOW)
+    watch = Supervision(BELOW, CY.node, profile)
+    watch.lead(NOW)
+    watch.hear(NOW, BOB.node)
     assert not watch.is_orphaned(later(patience_s))
-    assert watch.is_orphaned(later(patience_s + 0.1))
-    watch.hear(later(3), CY.node)
+    watch.hear(later(3), ANN.node)
     assert watch.is_orphaned(later(patience_s + 0.1))
     watch.hear(later(3), BOB.node)
     assert not watch.is_orphaned(later(patience_s + 3))
 
 
+def test_a_new_coordinator_starts_nothing_before_the_launcher_spoke_to_it() -> None:
+    watch = Supervision(BELOW, CY.node, LAN)
+    watch.hear(NOW, BOB.node)  # it led, and died
+    watch.lead(later(3))
+    assert not watch.may_start
+    assert not watch.is_orphaned(later(3 + LAN.beat_s / 2))
+    assert watch.is_orphaned(later(3 + LAN.beat_s + 0.1))
+    watch.hear(later(4), BOB.node)
+    assert watch.may_start
+
+
 @pytest.mark.parametrize(("roster", "me"), [(ROSTER, CY.node), (BELOW, BOB.node)])
 def test_a_goal_of_its_own_and_a_launcher_that_leads_are_no_orphans(roster: Any, me: bytes) -> None:
-    assert not Supervision(roster, me, LAN, NOW).is_orphaned(later(1_000))
+    watch = Supervision(roster, me, LAN)
+    watch.lead(NOW)
+    assert watch.may_start
+    assert not watch.is_orphaned(later(1_000))
