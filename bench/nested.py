@@ -20,9 +20,6 @@ from typing import Any
 
 from bench._measure import say
 from examples.mesh import ROOT, Mesh, MeshNode, free_ports, ready, wait_until
-from ioa_p2p.cli import client
-from ioa_p2p.errors import IoaError
-from ioa_p2p.node.home import Home
 
 LEVELS = (("asker",), ("valley-a", "valley-b"), ("wood-a", "wood-b"), ("leaf-a", "leaf-b", "leaf-c"))
 GOALS = {"sync": ("Survey one valley", "3 trunks"), "async": ("Add up the totals of every region", "6 trunks")}
@@ -141,7 +138,7 @@ def one_goal(mesh: Mesh, mode: str, *, kill: bool) -> Outcome:
     victim, at_work = kill_a_coordinator(mesh, root) if kill else (None, False)
     wait_until(lambda: told(asker, root).get("outcome", "") != "", GOAL_S + SETTLE_S)
     seconds = time.monotonic() - began
-    result = told(asker, root).get("result") or {}
+    result: dict[str, Any] = told(asker, root).get("result") or {}
     finished = (result.get("why"), result.get("answer")) == ("done", right)
     moved = any(task["attempt"] > 1 for task in told(asker, root).get("tasks", []))
     if victim is not None:
@@ -193,19 +190,11 @@ def open_teams(mesh: Mesh) -> set[str]:
 
 
 def teams(node: MeshNode) -> Sequence[dict[str, Any]]:
-    return asked(node, "teams").get("teams", [])
+    return node.call("teams").get("teams", [])
 
 
 def told(node: MeshNode, team: str) -> dict[str, Any]:
-    return asked(node, "team", team=team)
-
-
-def asked(node: MeshNode, verb: str, **args: str) -> dict[str, Any]:
-    """What a node answers; empty while it does not."""
-    try:
-        return client.ask(Home(node.name, node.home, node.home).socket, verb, args, 5.0)
-    except IoaError:
-        return {}
+    return node.call("team", team=team)
 
 
 if __name__ == "__main__":
