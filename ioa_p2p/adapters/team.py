@@ -19,9 +19,10 @@ from ioa_p2p.adapters import options
 from ioa_p2p.adapters.base import Event, Failed, Task
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card, Skill
+from ioa_p2p.wire.roster import ANY_GOAL
 
 NAME = "team"
-ANY_GOAL = Skill("team.form", "Reach any goal by a team of its own.", outputs=("team.answer",))
+FORM = Skill(ANY_GOAL, "Reach any goal by a team of its own.", outputs=("team.answer",))
 """What an agent offers that names no skill."""
 
 
@@ -53,7 +54,7 @@ class TeamAdapter:
 
     async def describe(self) -> Card:
         """Raises AdapterError('bad-card')."""
-        return options.card(self._name, self._options, {"skills": [options.plain(ANY_GOAL)]})
+        return options.card(self._name, self._options, {"skills": [options.plain(FORM)]})
 
     async def run(self, task: Task) -> AsyncGenerator[Event, None]:
         yield Failed("no-team", "only a node forms teams", retry=False)

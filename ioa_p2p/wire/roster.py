@@ -19,6 +19,10 @@ Ancestors = Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)]
 InviteBytes = Annotated[bytes, Meta(max_length=limits.INVITE_FRAME_BYTES_MAX)]
 
 
+ANY_GOAL = "team.form"
+"""The skill of an agent that reaches any goal by a team of its own."""
+
+
 class SkillBrief(Message, frozen=True):
     """One skill as a roster tells it: enough to plan by. Types as in `records.Skill`. nests: its agent does it by a
     team of its own."""

@@ -28,7 +28,7 @@ class Grove:
         self._broker("valley", "asker", "Count what the wood has", valley, "Survey the valley.")
         self._broker("wood", "valley", "Measure each trunk", wood, "Count what the wood has.")
         mesh.make("leaf", seeds=("asker",), allow=("wood",))
-        mesh.change("leaf", agents={"leaf": AgentConfig("leaf", "python", self._leaf)})
+        mesh.change("leaf", agents={"leaf": AgentConfig("leaf", "python", self.leaf)})
         await up(mesh, "asker", "valley", "wood", "leaf")
 
     def _broker(self, name: str, above: str, goal: str, skill: tuple[str, str], about: str) -> None:
@@ -37,7 +37,7 @@ class Grove:
         self.mesh.change(name, agents={name: AgentConfig(name, "team", {"goal": goal, "skills": skills})})
 
     @property
-    def _leaf(self) -> dict[str, Any]:
+    def leaf(self) -> dict[str, Any]:
         return {"target": LEAF, "env": {"GROVE": str(self.folder)}, "cancel_s": 0.1}
 
     def open(self) -> None:
@@ -85,6 +85,21 @@ async def test_a_goal_is_reached_two_teams_below_and_its_file_comes_all_the_way_
     (grandchild,) = tree[0]["children"]
     (of_leaf,) = await grove.teams("leaf")
     assert (of_leaf["team"], of_leaf["parent"]) == (grandchild["team"], child["team"])
+
+
+async def test_a_goal_that_nobody_serves_goes_to_one_that_forms_teams_for_any(grove: Grove) -> None:
+    mesh = grove.mesh
+    mesh.make("asker")
+    mesh.make("broker", seeds=("asker",), allow=("asker",))
+    mesh.change("broker", agents={"broker": AgentConfig("broker", "team", {"goal": "Measure each trunk for: {goal}"})})
+    mesh.make("leaf", seeds=("asker",), allow=("broker",))
+    mesh.change("leaf", agents={"leaf": AgentConfig("leaf", "python", grove.leaf)})
+    await up(mesh, "asker", "broker", "leaf")
+    grove.open()
+    result, events = await say(mesh.nodes["asker"], "ask", goal="Solder the zinc gutter", timeout_s=120)
+    assert (result["why"], result["answer"]) == ("done", "3 trunks")
+    assert any("broker forms a team" in event["text"] for event in events if event["kind"] == "said")
+    assert "Measure each trunk for: Solder the zinc gutter" in {team["goal"] for team in await grove.teams("broker")}
 
 
 async def test_to_cancel_the_goal_ends_every_team_below_it(grove: Grove) -> None:
