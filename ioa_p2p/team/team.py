@@ -8,6 +8,8 @@ election, or says that it has joined, is one that does not know the end yet, and
 the deadline nobody leads.
 """
 
+from collections.abc import Sequence
+
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
@@ -27,7 +29,6 @@ from ioa_p2p.team.events import (
     Halted,
     LinkPeer,
     MemoryLost,
-    Orphan,
     PlanFailed,
     PlanRefused,
     PlanStep,
@@ -36,7 +37,6 @@ from ioa_p2p.team.events import (
     RosterChanged,
     StandAside,
     StepDown,
-    TaskChanged,
     TaskDone,
     TaskFailed,
     TaskProgress,
@@ -45,8 +45,12 @@ from ioa_p2p.team.events import (
     WorkerDied,
 )
 from ioa_p2p.team.ground import Ground
+from ioa_p2p.team.hearsay import Hearsay
+from ioa_p2p.team.links import Links
 from ioa_p2p.team.phases import Move, next_phase
 from ioa_p2p.team.phases import Role as Speaker
+from ioa_p2p.team.post import Post
+from ioa_p2p.team.rest import Rest
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.roster import open_found
 from ioa_p2p.team.state import (
@@ -61,10 +65,9 @@ from ioa_p2p.team.state import (
     step_of,
 )
 from ioa_p2p.team.supervision import Supervision
-from ioa_p2p.team.wishes import Wishes
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import Append, DecisionMessage, Entry, PreVoteRequest
+from ioa_p2p.wire.decision import DecisionMessage, Entry
 from ioa_p2p.wire.roster import Member
 from ioa_p2p.wire.step import Admit, Remove, RosterStep
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
@@ -72,7 +75,6 @@ from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
 
 _HURRY_S = 0.5  # between founding entries sent to a member that was never heard
-_LINGER_S = 30.0  # awake after the conclusion
 
 
 class Team:
@@ -97,7 +99,6 @@ class Team:
             raise PeerError("not-a-member")
         self.founding = founding
         self.state = TeamState(roster)
-        self.asleep = False
         self.halted = ""
         self._ground = ground
         self._ahead_s = ahead_s
@@ -113,17 +114,22 @@ class Team:
         self._affairs = Affairs(self._election, ground.network)
         self._supervision = Supervision(roster, self.node, ground.profile)
         self._coordinator: Coordinator | None = None
-        self._unheard = set(roster.voters) - {self.node}
-        self._down: set[bytes] = set()
-        self._wishes = Wishes()
-        self._reported: dict[bytes, tuple[int, str]] = {}
-        self._orphans: set[tuple[bytes, int]] = set()
-        self._awake_until_s = 0.0
-        self._led_s = 0.0
+        self._links = Links(roster.voters - {self.node})
+        self._post = Post(team, founding, self._election, self._links)
+        self._rest = Rest(ground.profile)
+        self._hearsay = Hearsay()
 
     @property
     def team(self) -> bytes:
         return self.state.roster.team
+
+    @property
+    def asleep(self) -> bool:
+        return self._rest.asleep
+
+    @property
+    def _is_over(self) -> bool:
+        return self.state.conclusion is not None
 
     @property
     def _mine(self) -> list[Member]:
@@ -154,14 +160,14 @@ class Team:
     def start(self, now: Now) -> list[Effect]:
         """Also after a restart: the decided past is told again."""
         now = self._ours(now)
-        self._led_s = now.boot
+        self._rest.begin(now)
         settled = self._settle(now, self._election.start(now))
         others = {member.node: member.addresses for member in self.state.roster.members if member.node != self.node}
         links: list[Effect] = [Emit(Connect(node, addresses)) for node, addresses in others.items()]
         formed = Emit(TeamFormed(self.team, self.state.roster))
         if self.halted:
             return [formed, *settled]
-        if self.state.conclusion is not None:
+        if self._is_over:
             return [formed, *settled, *self._sleep()]
         return [*links, formed, *settled, *self._beat(now)]
 
@@ -176,11 +182,11 @@ class Team:
         self._supervision.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
-        elif self.asleep and not self._wakes(message, known=known):
+        elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
             return []
         else:
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
-        self._unheard.discard(peer)
+        self._links.hear(peer)
         return effects
 
     def handle_timer(self, now: Now, name: str) -> list[Effect]:
@@ -188,7 +194,7 @@ class Team:
         if self.asleep or self.halted:
             return []
         if name == self._timer:
-            return [*self._beat(now), *self._ask_for_news()]
+            return [*self._beat(now), *self._post.ask_for_news(self.state, self.node)]
         return self._settle(now, self._election.handle_timer(now, name))
 
     def handle_command(self, now: Now, command: TeamCommand) -> list[Effect]:
@@ -261,7 +267,8 @@ class Team:
             return []
         if row.state.final or report.attempt < row.spec.attempt:
             decided = row.outcome is not None and row.outcome.attempt == report.attempt
-            return [] if decided else self._on_late(report)
+            orphan = None if decided else self._hearsay.late(self.team, report)
+            return [Emit(orphan)] if orphan is not None else []
         if report.attempt > row.spec.attempt:
             return []
         if self._coordinator is not None:
@@ -269,36 +276,19 @@ class Team:
             self._coordinator.on_report(now, peer, report)
         elif peer != row.spec.node:
             raise PeerError("not-the-worker")
-        return [*self._tell_progress(report), *self._settle(now, [])]
-
-    def _on_late(self, report: Report) -> list[Effect]:
-        """The result of a fenced attempt: shown once, never applied."""
-        seen = (report.task, report.attempt) in self._orphans
-        if report.state != "succeeded" or seen or len(self._orphans) > limits.TEAM_TASKS_MAX:
-            return []
-        self._orphans.add((report.task, report.attempt))
-        return [Emit(Orphan(self.team, report.task, report.attempt, report.state, report.summary))]
-
-    def _tell_progress(self, report: Report) -> list[Effect]:
-        if report.state not in ("accepted", "running", "busy"):
-            return []
-        self._reported[report.task] = (report.attempt, report.state)
-        spec = self.state.tasks[report.task].spec
-        told = TaskChanged(self.team, spec, report.state, False, report.fraction, report.note, report.summary)
-        return [Emit(told)]
+        told = self._hearsay.progress(self.team, row.spec, report)
+        return [*([Emit(told)] if told is not None else []), *self._settle(now, [])]
 
     # -- what our side says
 
     def _on_link(self, now: Now, link: LinkPeer) -> list[Effect]:
         if link.node not in self.state.roster.voters:
             return []
-        before = set(self._down)
-        (self._down.discard if link.up else self._down.add)(link.node)
+        is_news = self._links.set(link.node, up=link.up)
         effects = self._settle(now, self._election.handle_command(now, link))
         if link.up:
-            self._unheard.add(link.node)  # it may have lost its disk meanwhile, and the team with it
             effects += [*self._bring_founding({link.node}), *self._repeat_to(link.node)]
-        return effects + (self._tell_lost() if before != self._down else [])
+        return effects + (self._post.lost_links() if is_news else [])
 
     def _on_plan(self, now: Now, plan: PlanStep | PlanFailed) -> list[Effect]:
         if self._coordinator is None:
@@ -312,26 +302,26 @@ class Team:
 
     def _on_cancel(self, cancel: CancelTeam) -> list[Effect]:
         """Raises UsageError('team-ended' | 'no-such-task')."""
-        if self.state.conclusion is not None:
+        if self._is_over:
             raise UsageError("team-ended", "the team has concluded already")
         if any(task not in self.state.tasks for task in cancel.tasks):
             raise UsageError("no-such-task", hint="see `ioa-p2p task list`")
         what = "cancel" if cancel.tasks else "conclude"
         wish = Wish(self.team, what, cancel.tasks[: limits.STEP_TASKS_MAX], cancel.reason[: limits.REASON_CHARS_MAX])
-        self._wishes.add(wish)
-        return self._to_coordinator([wish])
+        self._post.wishes.add(wish)
+        return self._post.to_coordinator([wish])
 
     def _on_roster_wish(self, now: Now, step: RosterStep) -> list[Effect]:
         """Raises UsageError for what would be refused."""
         self._affairs.check(self.state, self.node, step)
         wish = wish_of(self.team, step)
-        self._wishes.add(wish)
-        return self._to_coordinator([wish])
+        self._post.wishes.add(wish)
+        return self._post.to_coordinator([wish])
 
     def _on_answer(self, answer: Answer) -> list[Effect]:
         said = Said(self.team, answer.turn, answer.text[: limits.LINE_CHARS_MAX])
-        self._wishes.answer(said)
-        return self._to_coordinator([said])
+        self._post.wishes.answer(said)
+        return self._post.to_coordinator([said])
 
     # -- the log moves
 
@@ -370,7 +360,7 @@ class Team:
             self.state = saved_state.decode(restored.state)
         except PeerError as fault:
             return self._halt(f"the team's state is of another version than this program: {fault}")
-        self._unheard &= self.state.roster.voters
+        self._links.unheard &= self.state.roster.voters
         changed = RosterChanged(self.team, "restored", b"", (), self.state.roster)
         ended = self.state.conclusion
         return [Emit(changed), *([Emit(Concluded(self.team, ended))] if ended is not None else [])]
@@ -400,9 +390,9 @@ class Team:
         told_all: list[Effect] = [Emit(event) for event in events_of(change, self.state, self.node)]
         match change:
             case TaskMoved():
-                self._reported.pop(change.row.spec.id, None)
+                self._hearsay.decided(change.row.spec.id)
             case Ended():
-                self._awake_until_s = now.boot + _LINGER_S
+                self._rest.linger(now)
             case RosterMoved():
                 return [*told_all, *self._on_roster(change)]
             case Checked():
@@ -414,11 +404,10 @@ class Team:
     def _on_roster(self, moved: RosterMoved) -> list[Effect]:
         """A newcomer is linked and brought the founding entry; who left is forgotten; left ourselves, we sleep."""
         if isinstance(moved.step, Admit) and moved.node != self.node:
-            self._unheard.add(moved.node)
+            self._links.admit(moved.node)
             return [Emit(Connect(moved.node, moved.members[0].addresses))]
         if isinstance(moved.step, Remove):
-            self._unheard.discard(moved.node)
-            self._down.discard(moved.node)
+            self._links.drop(moved.node)
             return self._sleep() if moved.node == self.node else []
         return []
 
@@ -441,70 +430,42 @@ class Team:
         return effects + self._affairs.propose(now, self.state)
 
     def _ask(self, now: Now) -> list[Effect]:
-        if self._coordinator is None or self.state.conclusion is not None:
+        if self._coordinator is None or self._is_over:
             return []
-        reported = {task: state for task, (_, state) in self._reported.items()}
-        view = self._coordinator.ask(now, reported)
+        view = self._coordinator.ask(now, self._hearsay.states)
         return [Emit(PlanWanted(view))] if view is not None else []
 
     # -- beats and repetition
 
     def _beat(self, now: Now) -> list[Effect]:
         """All that must arrive is said again."""
-        if self.state.conclusion is not None and now.boot >= self._awake_until_s and not self._worker.busy:
+        if self._is_over and self._rest.is_due(now) and not self._worker.busy:
             return self._sleep()
-        if self._is_abandoned(now):
+        led, deadline = self._election.coordinator is not None, self.state.roster.deadline
+        if not self._is_over and self._rest.is_abandoned(now, deadline, led=led):
             return [*self._carry(self._worker.abandon()), *self._sleep()]
-        effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._unheard)]
-        effects += [*self._tell_lost(), *self._repeat_wishes(), *self._settle(now, [])]
-        hurry = self._unheard and self._brings_founding
+        effects = [*self._carry(self._worker.beat(now)), *self._bring_founding(self._links.unheard)]
+        effects += [*self._post.lost_links(), *self._post.open_wishes(self.state), *self._settle(now, [])]
+        hurry = self._links.unheard and self._brings_founding
         next_s = min(_HURRY_S, self._ground.profile.beat_s) if hurry else self._ground.profile.beat_s
         return [*effects, SetTimer(self._timer, now.boot + next_s)]
-
-    def _ask_for_news(self) -> list[Effect]:
-        """Who follows nobody and may not stand cannot ask by an election; the others may be asleep."""
-        idle = self._election.role is Role.FOLLOWER and self._election.coordinator is None
-        others = sorted(self.state.roster.voters - {self.node}) if idle else []
-        return [Send(node, Joined(self.team)) for node in others]
 
     def _repeat_to(self, node: bytes) -> list[Effect]:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
         if node != self._election.coordinator:
             return []
         reports = self._carry(list(self._worker.open_reports()))
-        return [*reports, *(self._tell_lost() if self._down else []), *self._repeat_wishes()]
-
-    def _repeat_wishes(self) -> list[Effect]:
-        return self._to_coordinator([*self._wishes.open(self.state)])
-
-    def _tell_lost(self) -> list[Effect]:
-        return self._to_coordinator([LostLinks(self.team, tuple(sorted(self._down)))]) if self._down else []
+        return [*reports, *self._post.lost_links(), *self._post.open_wishes(self.state)]
 
     @property
     def _brings_founding(self) -> bool:
         return self.node == self.state.roster.launcher or self._coordinator is not None
 
     def _bring_founding(self, nodes: set[bytes]) -> list[Effect]:
-        """To members that were never heard in this team: they may not know that it stands."""
-        if not self._brings_founding:
-            return []
-        return [Send(node, Founding(self.founding)) for node in sorted(nodes & self._unheard)]
+        return self._post.founding(nodes) if self._brings_founding else []
 
-    def _to_coordinator(self, messages: list[Wish | LostLinks | Said]) -> list[Effect]:
-        to = self._election.coordinator
-        return [Send(to, message) for message in messages] if to is not None else []
-
-    def _carry(self, deeds: list[Deed] | list[Report]) -> list[Effect]:
-        """Reports go to the coordinator, and beats also to the launcher, who watches."""
-        effects: list[Effect] = []
-        for deed in deeds:
-            if not isinstance(deed, Report):
-                effects.append(deed)
-                continue
-            beat = deed.state in ("accepted", "running", "busy")
-            to = {self._election.coordinator, self.state.roster.launcher if beat else None} - {None}
-            effects += [Send(node, deed) for node in sorted(filter(None, to))]
-        return effects
+    def _carry(self, deeds: Sequence[Deed]) -> list[Effect]:
+        return self._post.carry(deeds, self.state)
 
     # -- after the end
 
@@ -513,23 +474,8 @@ class Team:
         kept = (*spaces(self.team), self._worker.space)
         return [Save(space, key, None) for space in kept for key, _ in self._ground.rows(space)]
 
-    def _is_abandoned(self, now: Now) -> bool:
-        """Long after the goal's deadline nobody leads: whoever asked has vanished, and with it a majority."""
-        patience_s = self._ground.profile.lease_s + self._ground.profile.grace_s
-        if self._election.coordinator is not None:
-            self._led_s = now.boot
-        unled = now.boot > self._led_s + patience_s
-        return unled and now.wall > self.state.roster.deadline + patience_s and self.state.conclusion is None
-
-    def _wakes(self, message: DecisionMessage, *, known: bool) -> bool:
-        """After the end, a voter that does not know of it; before, only one that leads: else two that were left
-        would keep each other awake."""
-        if self.state.conclusion is not None:
-            return known and isinstance(message, PreVoteRequest)
-        return isinstance(message, Append)
-
     def _sleep(self) -> list[Effect]:
-        self.asleep = True
+        self._rest.asleep = True
         return self._timers_off()
 
     def _timers_off(self) -> list[Effect]:
@@ -538,7 +484,7 @@ class Team:
     def _wake(self, now: Now) -> list[Effect]:
         if not self.asleep:
             return []
-        self.asleep, self._awake_until_s, self._led_s = False, now.boot + _LINGER_S, now.boot
+        self._rest.wake(now)
         woken = self._election.handle_timer(now, f"election/{self.team.hex()}")
         return [*self._settle(now, woken), *self._beat(now)]
 

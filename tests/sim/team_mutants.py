@@ -10,6 +10,7 @@ from ioa_p2p.team.election import Election
 from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import SPACE, Teams
+from ioa_p2p.team.post import Post
 from ioa_p2p.team.state import Committed, TaskMoved, TaskRow, TeamState
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.worker import Deed, Job, Worker
@@ -134,7 +135,13 @@ class ForgetsThatItForgot(Worker):
 class _WaitsForNews(Team):
     """Who may not stand for election does not ask what became of the team."""
 
-    def _ask_for_news(self) -> list[Effect]:
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._post.__class__ = _AsksNothing
+
+
+class _AsksNothing(Post):
+    def ask_for_news(self, state: TeamState, me: bytes) -> list[Effect]:
         return []
 
 
