@@ -25,17 +25,21 @@ from ioa_p2p.team.events import (
     TaskFailed,
     TaskProgress,
 )
+from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.nesting import SPACE, Link, Nesting
 from ioa_p2p.team.plan import log_step
+from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.tasks import LAN, WAN
+from ioa_p2p.team.worker import Job, Worker
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.ids import nested_team
 from ioa_p2p.wire.roster import Caps, SkillBrief
 from ioa_p2p.wire.spending import NOTHING, Allowance, Spent
 from ioa_p2p.wire.step import Assign, Blob, Cancel, Conclude, Discuss, Outcome, Reassign
-from tests.team.people import ANN, BOB, COUNT, CY, NOW, ROSTER, TEAM, WALL, Log, later, member, spec
+from ioa_p2p.wire.team import Report
+from tests.team.people import ANN, BOB, COUNT, CY, DEE, NOW, ROSTER, TEAM, WALL, Log, later, member, spec
 
 SURVEY = SkillBrief("site.survey", (), ("site.total",), nests=True)
 BROKER = member(BOB, "bob", SURVEY, COUNT)
@@ -260,6 +264,45 @@ def test_an_order_for_a_team_takes_agents_along_and_any_other_none() -> None:
     both = log_step(steps.Assign("async", (survey, count)), state, (ANN.node, "ann"), NOW, random.Random(1))
     assert isinstance(both, Assign)
     assert [task.budget.agents for task in both.tasks] == [(64 - 3) // 3, 0]
+
+
+# -- the worker and the lease of such a task
+
+
+def worker(*jobs: tuple[bytes, Job]) -> Worker:
+    rows = [(task, codec.encode(job)) for task, job in jobs]
+    return Worker(BOB.node, TEAM, ANN.node, lambda space: rows if space.startswith("task/") else [], LAN, Queue())
+
+
+@pytest.mark.parametrize("effect", ["pure", "once"])
+def test_after_a_restart_it_is_started_again_whatever_its_effect_with_all_of_its_budget(effect: Any) -> None:
+    """The team that it formed went on: nothing is repeated, and what that spent is told anew."""
+    skill = codec.replace(SURVEY, effect=effect)
+    task = codec.replace(TASK, effect=effect)
+    log = Log()
+    log.state = TeamState(codec.replace(ABOVE, members=(ABOVE.members[0], member(BOB, "bob", skill))))
+    log.add(Assign("async", (task,)))
+    again = worker((task.id, Job(1, 1, task, spent=Spent(30, 0, 4))))
+    deeds = again.reconcile(NOW, log.state, new=True)
+    (start,) = [deed.event for deed in deeds if isinstance(deed, Emit)]
+    assert start == StartTask(TEAM, task, (), 600.0)
+    again.progress(NOW, TaskProgress(TEAM, task.id, 1, 0.5, spent=Spent(40, 0, 5)))
+    (report,) = [deed for deed in again.beat(NOW) if isinstance(deed, Report)]
+    assert report.spent == Spent(40, 0, 5)
+
+
+def test_it_is_another_members_only_after_its_lease_however_many_lost_the_link_to_its_worker() -> None:
+    log = Log()
+    log.state = TeamState(
+        codec.replace(ABOVE, members=(*ABOVE.members[:2], member(CY, "cy", SURVEY), ABOVE.members[3]))
+    )
+    log.add(Assign("async", (TASK,)))
+    leases = Leases(log.state, LAN, ANN.node, NOW)
+    for reporter in (ANN, CY, DEE):
+        leases.on_lost(reporter.node, frozenset({BOB.node}))
+    (row,) = log.state.open_tasks
+    assert leases.due(later(LAN.lease_s), row) is None
+    assert leases.due(later(LAN.lease_s + 0.1), row) == Reassign(TASK.id, 2, CY.node, "cy", "worker lost")
 
 
 # -- the orphan
