@@ -30,22 +30,29 @@ TEAMS = {
 """Agent -> what its teams are for, its skill, output and description."""
 
 GOAL_S = 120
-WORK_S = 4.0  # of a leaf
+WORK_S = 8.0  # of a leaf: longer than an orphan may live
 POINT_WAIT_S = 60.0
 SETTLE_S = 20.0
 
 
 @dataclass(frozen=True)
+class Kill:
+    """orphan_end_s: until the team that the victim had formed for its own task had ended at all others; None: it had
+    none."""
+
+    victim: MeshNode
+    orphan_end_s: float | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """One goal. at_work: whom we killed ran the child's task by a team of its own. moved: the root gave its task to
-    another member. left: teams that did not end anywhere."""
+    """One goal. moved: the root gave its task to another member. left: teams that did not end somewhere."""
 
     finished: bool
     seconds: float
-    killed: bool = False
-    at_work: bool = False
-    moved: bool = False
-    left: int = 0
+    kill: Kill | None
+    moved: bool
+    left: int
 
 
 def main() -> None:
@@ -55,15 +62,18 @@ def main() -> None:
         outcomes = [one_goal(mesh, mode, kill=False) for mode in GOALS]
         outcomes += [one_goal(mesh, mode, kill=True) for _ in range(options.rounds) for mode in GOALS]
         processes = len(mesh.nodes)
+    kills = [one.kill for one in outcomes if one.kill is not None]
+    orphans = [kill.orphan_end_s for kill in kills if kill.orphan_end_s is not None]
     figures = {
         "finished": round(sum(one.finished for one in outcomes) / len(outcomes), 4),
         "goals": len(outcomes),
-        "coordinators_killed": sum(one.killed for one in outcomes),
-        "killed_with_a_team_of_its_own": sum(one.at_work for one in outcomes),
+        "coordinators_killed": len(kills),
+        "teams_orphaned": len(orphans),
+        "orphan_end_s_max": round(max(orphans, default=0.0), 2),
         "moved_at_the_root": sum(one.moved for one in outcomes),
         "teams_left": sum(one.left for one in outcomes),
-        "goal_s": median(one.seconds for one in outcomes if not one.killed),
-        "goal_with_kill_s": median(one.seconds for one in outcomes if one.killed),
+        "goal_s": median(one.seconds for one in outcomes if one.kill is None),
+        "goal_with_kill_s": median(one.seconds for one in outcomes if one.kill is not None),
         "levels": len(LEVELS) - 1,
         "processes": processes,
         "load_avg": round(os.getloadavg()[0], 2),
@@ -135,24 +145,26 @@ def one_goal(mesh: Mesh, mode: str, *, kill: bool) -> Outcome:
     asker, (goal, right) = mesh.nodes["asker"], GOALS[mode]
     began = time.monotonic()
     root = asker.ask("ask", goal, "--detach", "--timeout", str(GOAL_S))["team"]
-    victim, at_work = kill_a_coordinator(mesh, root) if kill else (None, False)
+    done = kill_a_coordinator(mesh, root) if kill else None
     wait_until(lambda: told(asker, root).get("outcome", "") != "", GOAL_S + SETTLE_S)
     seconds = time.monotonic() - began
     result: dict[str, Any] = told(asker, root).get("result") or {}
     finished = (result.get("why"), result.get("answer")) == ("done", right)
     moved = any(task["attempt"] > 1 for task in told(asker, root).get("tasks", []))
-    if victim is not None:
-        victim.start()
-        ready([victim])
+    if done is not None:
+        done.victim.start()
+        ready([done.victim])
     wait_until(lambda: not open_teams(mesh), SETTLE_S)
     left = open_teams(mesh)
-    who = f"{victim.name} killed{' with a team of its own' if at_work else ''}" if victim else "nobody killed"
-    say(f"{mode}: {who}, {result.get('why')}: {result.get('answer')!r} after {seconds:.1f} s, {len(left)} teams left")
-    return Outcome(finished, seconds, victim is not None, at_work, moved, len(left))
+    who = "nobody" if done is None else done.victim.name
+    orphan = f" (its own team ended after {done.orphan_end_s:.1f} s)" if done and done.orphan_end_s is not None else ""
+    say(f"{mode}: {who} killed{orphan}, {result.get('why')}: {result.get('answer')!r} after {seconds:.1f} s, "
+        f"{len(left)} teams left")  # fmt: skip
+    return Outcome(finished, seconds, done, moved, len(left))
 
 
-def kill_a_coordinator(mesh: Mesh, root: str) -> tuple[MeshNode | None, bool]:
-    """Of a child of `root`, while a leaf works for it; whether it worked for the child itself, by a team of its own."""
+def kill_a_coordinator(mesh: Mesh, root: str) -> Kill | None:
+    """Of a child of `root`, while a leaf works for it."""
     found: dict[str, Any] = {}
 
     def at_the_point() -> bool:
@@ -161,11 +173,15 @@ def kill_a_coordinator(mesh: Mesh, root: str) -> tuple[MeshNode | None, bool]:
         return bool(found)
 
     if not wait_until(at_the_point, POINT_WAIT_S):
-        return None, False
+        return None
     victim = mesh.by_id(found["coordinator"])
-    at_work = any(task["node"] == victim.id for task in found["tasks"] if not task["final"])
+    orphans = [one["team"] for one in found["children"] if one["node"] == victim.id and one["state"] == "offered"]
     victim.kill()
-    return victim, at_work
+    killed = time.monotonic()
+    if not orphans:
+        return Kill(victim)
+    wait_until(lambda: not set(orphans) & open_teams(mesh), SETTLE_S)
+    return Kill(victim, time.monotonic() - killed)
 
 
 def working_child(mesh: Mesh, root: str) -> dict[str, Any] | None:

@@ -74,7 +74,11 @@ class Nests:
 
     async def _search(self, event: NestWanted) -> None:
         """The machine holds the launch to the task's own terms, whatever is asked for here."""
-        story = self._stories.of(event.team, goal_of(event.agent, self._agents[event.agent].options, event.goal))
+        agent = self._agents.get(event.agent)
+        if agent is None:  # taken out of the configuration, over a restart
+            self._command(TaskFailed(event.parent, event.task, event.attempt, "no-such-agent: it is not here any more"))
+            return
+        story = self._stories.of(event.team, goal_of(event.agent, agent.options, event.goal))
         story.tell({**telling.nested(event), "goal": story.goal})
         try:
             await self._joined()
