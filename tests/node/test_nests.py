@@ -4,11 +4,14 @@ alone, and each team's goal has words of its own."""
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ioa_p2p.node.config import AgentConfig
+from ioa_p2p.node.nests import Nests
+from ioa_p2p.team.events import NestWanted, TaskFailed
 from tests.node.mesh import WAIT_S, Mesh, say, up
 
 LEAF = str(Path(__file__).parent / "grove.py")
@@ -32,9 +35,11 @@ class Grove:
         await up(mesh, "asker", "valley", "wood", "leaf")
 
     def _broker(self, name: str, above: str, goal: str, skill: tuple[str, str], about: str) -> None:
+        """Rank 0: it keeps no files unasked."""
         self.mesh.make(name, seeds=("asker",), allow=(above,))
         skills = [{"name": skill[0], "outputs": [skill[1]], "description": about}]
-        self.mesh.change(name, agents={name: AgentConfig(name, "team", {"goal": goal, "skills": skills})})
+        agents = {name: AgentConfig(name, "team", {"goal": goal, "skills": skills})}
+        self.mesh.change(name, agents=agents, rank=0)
 
     @property
     def leaf(self) -> dict[str, Any]:
@@ -125,6 +130,18 @@ async def test_a_launcher_that_restarts_goes_on_with_the_same_child(grove: Grove
     assert (result["outcome"], result["answer"]) == ("concluded", "3 trunks")
     assert {team["team"] for team in await grove.teams("valley")} == before
     assert len(grove.runs) == 1
+
+
+async def test_an_agent_that_was_taken_out_meanwhile_fails_its_task_with_a_reason() -> None:
+    told: list[Any] = []
+    driver: Any = SimpleNamespace(command=told.append)
+    unused: Any = None
+    nests = Nests(driver, unused, unused, unused, {}, unused)
+    nests.on_event(NestWanted(b"c" * 16, b"p" * 16, b"t" * 16, 1, "gone", "goal", 60.0))
+    async with asyncio.timeout(WAIT_S):
+        while not told:
+            await asyncio.sleep(0)
+    assert told == [TaskFailed(b"p" * 16, b"t" * 16, 1, "no-such-agent: it is not here any more")]
 
 
 async def _true(value: object) -> bool:
