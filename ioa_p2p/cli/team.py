@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ioa_p2p.cli import transcript
 from ioa_p2p.cli.here import Here, node_command
 
 BELOW = "└ "
@@ -61,6 +62,10 @@ def remove(here: Here, team: str, node: str) -> None:
     """Put a node out of a team, for good. Its tasks go to others; what it said until now stays."""
     answer = here.ask("team-remove", {"team": team, "node": node})
     here.out.result(answer, f"team {team}: {node} is being removed")
+
+
+command.add_command(transcript.export)
+command.add_command(transcript.replay)
 
 
 def _text(team: dict[str, Any]) -> str:

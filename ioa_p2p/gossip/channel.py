@@ -9,6 +9,7 @@ Nobody waits for anybody: a member whose acknowledgements lag is "behind", gets 
 """
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable
 
 from ioa_p2p.crypto import envelope
@@ -47,6 +48,7 @@ class Channel:
         self._repair = Repair(rng)
         self._gaps = Gaps(self._chains)
         self._covered: dict[bytes, int] = {}
+        self._past: Counter[bytes] = Counter()  # our own lines from before this start, by 8 B of their hash
         self._owed: dict[bytes, dict[tuple[bytes, bytes], None]] = {}
         self._source: dict[bytes, bytes] = {}
         self._pulled = False  # whether the entry being taken in answers a want of ours
@@ -114,8 +116,16 @@ class Channel:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
             if entry.node == self._me:
                 self._covered.update(entry.seen)
+                self._past[blake(entry.body, 8)] += 1
 
     # -- saying
+
+    def recalls(self, body: bytes) -> bool:
+        """Whether we said this before our start; each such line is recalled once."""
+        words = blake(body, 8)
+        found = self._past[words] > 0
+        self._past[words] -= found
+        return found
 
     def say(self, now: Now, kind: str, body: bytes) -> list[Effect]:
         """Append to our chain and push. Raises UsageError as `commands.Say` says."""

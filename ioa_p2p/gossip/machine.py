@@ -147,8 +147,9 @@ class GossipMachine:
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
         """One of `gossip.commands`. Raises UsageError."""
         match command:
-            case Say(team, kind, body):
-                return self._of(team).say(now, kind, body)
+            case Say(team, kind, body, recalled):
+                channel = self._of(team)
+                return [] if recalled and channel.recalls(body) else channel.say(now, kind, body)
             case LinkPeer(node, up):
                 return self._link(now, node, up)
             case OpenChannel(team, members, doubted):

@@ -155,7 +155,7 @@ class Teamwork:
 
     def _say(self, team: bytes, text: str) -> None:
         try:
-            self._channel.command(gossip.Say(team, "text", text.encode()))
+            self._channel.command(gossip.Say(team, "text", text.encode(), recalled=True))
         except IoaError as fault:
             log.warning("a line was not said: %s", fault)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task, verbs_team
+from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task, verbs_team, verbs_transcript
 from ioa_p2p.node.arguments import budget, flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
@@ -31,7 +31,7 @@ def handlers(node: Node) -> Mapping[str, Handler]:
     verbs = {
         "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, **verbs_team.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, **verbs_task.HANDLERS, "cancel": _cancel,
-        "doctor": _doctor, "stop": _stop, "seeds": _seeds,
+        "doctor": _doctor, "stop": _stop, "seeds": _seeds, **verbs_transcript.HANDLERS,
     }  # fmt: skip
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
 
