@@ -41,7 +41,7 @@ def show(here: Here, team: str | None) -> None:
 @node_command(command, name="cancel")
 @click.argument("team")
 def cancel(here: Here, team: str) -> None:
-    """End a team's work; its running tasks are cancelled first, and with them the teams that do them."""
+    """End a team's work: its running tasks first, and the teams below."""
     here.out.result(here.ask("cancel", {"team": team}), f"team {team}: cancel is under way")
 
 
