@@ -164,7 +164,7 @@ class Worker:
         until_s = job.until_s if job.until_s and job.boot == self._life.boot else now.boot + spec.deadline - now.wall
         counted = Job(job.attempt, job.starts + 1, spec, None, job.deaths, self._life.boot, until_s, job.spent)
         left = codec.replace(spec, budget=rest(spec.budget, before))
-        start = StartTask(self._team, left, resolve(spec, state), max(0.0, until_s - now.boot), self._is_own)
+        start = StartTask(self._team, left, resolve(spec, state), max(0.0, until_s - now.boot), self._is_own(state))
         return [self._save(spec.id, counted), Emit(start)]
 
     def _resume(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
@@ -311,9 +311,9 @@ class Worker:
             return now.boot > job.until_s
         return now.wall > spec.deadline
 
-    @property
-    def _is_own(self) -> bool:
-        return self._requester == self._node
+    def _is_own(self, state: TeamState) -> bool:
+        """For our owner; a team that we formed for another's task is not."""
+        return self._requester == self._node and not state.roster.ancestors
 
     # -- what a run used and put out
 

@@ -291,6 +291,16 @@ def test_after_a_restart_it_is_started_again_whatever_its_effect_with_all_of_its
     assert report.spent == Spent(40, 0, 5)
 
 
+@pytest.mark.parametrize(("roster", "own"), [(codec.replace(ROSTER, launcher=BOB.node), True), (BELOW, False)])
+def test_work_for_a_team_that_was_formed_for_another_does_not_come_before_the_owners(roster: Any, own: bool) -> None:
+    log = Log()
+    log.state = TeamState(roster)
+    log.add(Assign("async", (spec(2),)))
+    bob = Worker(BOB.node, roster.team, BOB.node, lambda space: [], LAN, Queue())
+    (start,) = [deed.event for deed in bob.reconcile(NOW, log.state, new=True) if isinstance(deed, Emit)]
+    assert start.own is own
+
+
 def test_it_is_another_members_only_after_its_lease_however_many_lost_the_link_to_its_worker() -> None:
     log = Log()
     log.state = TeamState(
