@@ -295,7 +295,7 @@ def test_after_a_restart_it_is_started_again_whatever_its_effect_with_all_of_its
 def test_work_for_a_team_that_was_formed_for_another_does_not_come_before_the_owners(roster: Any, own: bool) -> None:
     log = Log()
     log.state = TeamState(roster)
-    log.add(Assign("async", (spec(2),)))
+    log.add(Assign("async", (codec.replace(spec(2), budget=Allowance(10, None, 1)),)))
     bob = Worker(BOB.node, roster.team, BOB.node, lambda space: [], LAN, Queue())
     (start,) = [deed.event for deed in bob.reconcile(NOW, log.state, new=True) if isinstance(deed, Emit)]
     assert start.own is own
