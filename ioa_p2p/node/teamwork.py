@@ -124,7 +124,9 @@ class Teamwork:
 
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
-        self._story(event.team).tell({"kind": "halted", "reason": event.reason})
+        story = self._story(event.team)
+        story.tell({"kind": "halted", "reason": event.reason})
+        story.end(telling.halted(event, time.time() - story.started))
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
         voters = self._machine.teams[event.team].state.roster.voters

@@ -241,7 +241,12 @@ class Election(Follow, Lead):
     @property
     def _may_stand(self) -> bool:
         aside = self._aside and self.may_be_followed
-        return self._electorate.may_lead(self._me.node) and self._log.may_vote and not aside
+        return self._electorate.may_lead(self._me.node) and self._can_judge and not aside
+
+    @property
+    def _can_judge(self) -> bool:
+        """We remember our votes, and our log holds nothing that only a newer version can read."""
+        return self._log.may_vote and not self._electorates.unread
 
     @property
     def _voters_asked(self) -> list[bytes]:
@@ -286,7 +291,7 @@ class Election(Follow, Lead):
         hand_over = isinstance(message, VoteRequest) and message.hand_over
         known = peer in self._electorate.voters
         return (
-            self._log.may_vote
+            self._can_judge
             and (self._electorate.may_lead(peer) if known else message.last_index > self.last_index)
             and (hand_over or not self._is_loyal(now, peer))
             and (message.last_term, message.last_index) >= self._log.end

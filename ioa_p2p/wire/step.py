@@ -3,7 +3,7 @@
 A Step is the opaque payload of an entry; who may decide it when is `team.phases`' business.
 """
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from msgspec import Meta
 
@@ -256,6 +256,8 @@ Step = (
     | Spend
 )
 
+KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Step))
+
 
 def encode_step(step: Step) -> bytes:
     """Bytes for a decision-log entry. Our planner's output is bounded before; larger is our own bug."""
@@ -269,6 +271,11 @@ def decode_step(data: bytes) -> Step:
     if len(data) > limits.DECISION_STEP_BYTES_MAX:
         raise PeerError("step-too-large", f"{len(data)} bytes")
     return cast(Step, codec.decode(data, cast(Any, Step)))
+
+
+def is_known(data: bytes) -> bool:
+    """False for a step of a kind that only a newer version knows. What is no step at all no version knows."""
+    return codec.read_tag(data) in KINDS | {""}
 
 
 def roster_step(data: bytes) -> RosterStep | None:
