@@ -71,7 +71,7 @@ def _is_broker(member: MemberView) -> bool:
 def _delegate(view: View, brokers: Sequence[MemberView]) -> Step:
     done = [task for task in view.tasks if task.state == "succeeded"]
     if done:
-        return Conclude("done", done[0].summary or "Done.", ((done[0].id, done[0].summary),), done[0].id)
+        return Conclude("done", done[0].summary or "Done.", ((done[0].id, done[0].summary),), (done[0].id,))
     tried = {(task.node, task.agent) for task in view.tasks}
     left = [each for each in brokers if (each.node, each.agent) not in tried]
     left.sort(key=lambda member: (not member.here, member.cost))

@@ -82,7 +82,7 @@ class Nests:
         story.tell({**telling.nested(event), "goal": story.goal})
         try:
             await self._joined()
-            await self._goals.pursue(story, event.seconds_left, UNLIMITED)
+            await self._goals.pursue(story, event.seconds_left, UNLIMITED, again=False)
         except asyncio.CancelledError:
             _give_up(story, "cancelled")
             raise

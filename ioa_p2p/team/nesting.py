@@ -11,9 +11,10 @@ crash finds the same child. Terms are the link's, whatever the node asks for: th
 deadline a tenth earlier, the path of teams above.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
 from ioa_p2p.errors import UsageError
@@ -246,12 +247,10 @@ def ending(link: Link, parent: TeamState, child: TeamState) -> TaskDone | TaskFa
         reason = _short(f"its team ended as {end.outcome}: {end.answer}")
         retry = end.outcome not in _HELPLESS
         return TaskFailed(link.parent, link.task, link.attempt, reason, retry, child.budget.gone)
-    outcome = child.tasks[end.result[0]].outcome if end.result else None
-    outputs = _outputs(parent, spec, outcome, end.answer)
-    blobs = outcome.blobs if outcome is not None else ()
-    return TaskDone(
-        link.parent, link.task, link.attempt, outputs, blobs, end.answer[: limits.SUMMARY_CHARS_MAX], child.budget.gone
-    )
+    outcomes = [outcome for task in end.result if (outcome := child.tasks[task].outcome) is not None]
+    blobs = tuple(blob for outcome in outcomes for blob in outcome.blobs)[: limits.TASK_BLOBS_MAX]
+    outputs, summary = _outputs(parent, spec, outcomes, end.answer), end.answer[: limits.SUMMARY_CHARS_MAX]
+    return TaskDone(link.parent, link.task, link.attempt, outputs, blobs, summary, child.budget.gone)
 
 
 def _short(reason: str) -> str:
@@ -260,12 +259,18 @@ def _short(reason: str) -> str:
     return reason if over <= 0 else f"{reason[:60]} … {reason[over + 63 :]}"
 
 
-def _outputs(parent: TeamState, spec: TaskSpec, outcome: Outcome | None, answer: str) -> bytes:
-    """What the child's last task put out; the answer stands for what the skill promised and no task made."""
+def _outputs(parent: TeamState, spec: TaskSpec, outcomes: Sequence[Outcome], answer: str) -> bytes:
+    """What the tasks of the child's result put out; the answer stands for what the skill promised and none made."""
     member = parent.member(spec.node, spec.agent)
     skill = member.skill(spec.skill) if member is not None else None
-    made = outputs_of(outcome) if outcome is not None else {}
-    large = {blob.type for blob in outcome.blobs} if outcome is not None else set[str]()
-    promised = [each for each in (skill.outputs if skill else ()) if each not in made and each not in large]
-    filled = codec.encode({**made, **dict.fromkeys(promised, answer[: limits.LINE_CHARS_MAX])})
-    return filled if len(filled) <= limits.TASK_VALUE_BYTES_MAX else codec.encode(made)
+    made = {name: value for outcome in outcomes for name, value in outputs_of(outcome).items()}
+    there = {*made, *(blob.type for outcome in outcomes for blob in outcome.blobs)}
+    promised = [each for each in (skill.outputs if skill is not None else ()) if each not in there]
+    return _fitting({**made, **dict.fromkeys(promised, answer[: limits.LINE_CHARS_MAX])})
+
+
+def _fitting(outputs: dict[str, Any]) -> bytes:
+    """As many, the first ones, as a report has room for."""
+    while len(encoded := codec.encode(outputs)) > limits.TASK_VALUE_BYTES_MAX:
+        outputs.popitem()
+    return encoded

@@ -217,14 +217,8 @@ class Team:
                 return self._on_cancel(command)
             case Answer():
                 return self._on_answer(command)
-            case TaskProgress():
-                return self._carry(self._worker.progress(now, command))
-            case TaskDone():
-                return self._carry(self._worker.done(command))
-            case TaskFailed():
-                return self._carry(self._worker.failed(command))
-            case WorkerDied():
-                return self._carry(self._worker.died(now, self.state, command))
+            case TaskProgress() | TaskDone() | TaskFailed() | WorkerDied():
+                return self._carry(self._worker.hear(now, self.state, command))
 
     def _ours(self, now: Now) -> Now:
         """Time as this team counts it."""
@@ -390,9 +384,8 @@ class Team:
             self._coordinator.on_decided(entry.step, refused)
         leads = self._election.role is Role.COORDINATOR and entry.term == self._election.term
         if leads and self._coordinator is None:
-            me = (self.node, self._mine[0].agent)
-            ground, watch = self._ground, self._supervision
-            self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, watch)
+            me, ground = (self.node, self._mine[0].agent), self._ground
+            self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, self._supervision)
         self._affairs.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
@@ -465,8 +458,11 @@ class Team:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
         if node != self._election.coordinator:
             return []
-        reports = self._carry(list(self._worker.open_reports()))
-        return [*reports, *self._post.lost_links(), *self._post.open_wishes(self.state)]
+        return [
+            *self._carry(self._worker.open_reports()),
+            *self._post.lost_links(),
+            *self._post.open_wishes(self.state),
+        ]
 
     @property
     def _brings_founding(self) -> bool:

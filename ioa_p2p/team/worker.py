@@ -195,6 +195,17 @@ class Worker:
 
     # -- the run tells
 
+    def hear(self, now: Now, state: TeamState, told: TaskProgress | TaskDone | TaskFailed | WorkerDied) -> list[Deed]:
+        match told:
+            case TaskProgress():
+                return self.progress(now, told)
+            case TaskDone():
+                return self.done(told)
+            case TaskFailed():
+                return self.failed(told)
+            case WorkerDied():
+                return self.died(now, state, told)
+
     def progress(self, now: Now, told: TaskProgress) -> list[Deed]:
         run, spec = self._runs.get(told.task), self._running(told.task, told.attempt)
         if run is None or spec is None:

@@ -180,11 +180,11 @@ class Credit(Message, frozen=True):
 
 class Conclude(Message, frozen=True, tag="conclude"):
     """The end. outcome: "done", "partial" or "failed" by plan; "cap", "cancelled" or "deadline" by force.
-    result: the task whose outputs are the answer, if there is one. spent: by all, as far as it was told."""
+    result: the tasks whose outputs are the answer, one a need of the goal. spent: by all, as far as it was told."""
 
     outcome: Literal["done", "partial", "failed", "cap", "cancelled", "deadline"]
     answer: Annotated[str, Meta(max_length=limits.ANSWER_CHARS_MAX)]
-    result: Annotated[tuple[TaskId, ...], Meta(max_length=1)] = ()
+    result: Annotated[tuple[TaskId, ...], Meta(max_length=limits.RESULTS_MAX)] = ()
     evidence: Annotated[tuple[Evidence, ...], Meta(max_length=limits.EVIDENCE_MAX)] = ()
     credits: Annotated[tuple[Credit, ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)] = ()
     spent: Spent = Spent()

@@ -80,7 +80,7 @@ async def test_what_no_other_try_can_help_is_not_tried_again() -> None:
 
 async def test_the_answer_of_its_team_is_the_answer() -> None:
     done = replace(TASK, state="succeeded", summary="It holds water.")
-    assert await step(asked(done)) == Conclude("done", "It holds water.", ((done.id, "It holds water."),), done.id)
+    assert await step(asked(done)) == Conclude("done", "It holds water.", ((done.id, "It holds water."),), (done.id,))
 
 
 @pytest.mark.parametrize("found", [REAL, (*REAL, BROKERS[0])])
