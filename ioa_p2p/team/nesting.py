@@ -244,13 +244,19 @@ def ending(link: Link, parent: TeamState, child: TeamState) -> TaskDone | TaskFa
     end, spec = child.conclusion, parent.tasks[link.task].spec
     assert end is not None, "it has ended"
     if end.outcome not in ("done", "partial"):
-        reason = _short(f"its team ended as {end.outcome}: {end.answer}")
+        reason = _short(f"its team ended as {end.outcome}: {_cause(end.answer)}")
         retry = end.outcome not in _HELPLESS
         return TaskFailed(link.parent, link.task, link.attempt, reason, retry, child.budget.gone)
     outcomes = [outcome for task in end.result if (outcome := child.tasks[task].outcome) is not None]
     blobs = tuple(blob for outcome in outcomes for blob in outcome.blobs)[: limits.TASK_BLOBS_MAX]
     outputs, summary = _outputs(parent, spec, outcomes, end.answer), end.answer[: limits.SUMMARY_CHARS_MAX]
     return TaskDone(link.parent, link.task, link.attempt, outputs, blobs, summary, child.budget.gone)
+
+
+def _cause(answer: str) -> str:
+    """The first line that tells of something; what a person could do about it comes after."""
+    lines = answer.splitlines() or [""]
+    return next((line for line in lines if ": " in line), lines[0])
 
 
 def _short(reason: str) -> str:

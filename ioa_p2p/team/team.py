@@ -10,7 +10,7 @@ the deadline nobody leads.
 
 from collections.abc import Sequence
 
-from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team import saved_state
@@ -92,7 +92,7 @@ class Team:
         blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
         entry = open_founding(founding, ground.network, team, 0)
-        rows = _no_rows if blank else ground.rows
+        rows: Rows = (lambda space: []) if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters and lost_disk:
@@ -458,11 +458,8 @@ class Team:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
         if node != self._election.coordinator:
             return []
-        return [
-            *self._carry(self._worker.open_reports()),
-            *self._post.lost_links(),
-            *self._post.open_wishes(self.state),
-        ]
+        reports = self._carry(self._worker.open_reports())
+        return [*reports, *self._post.lost_links(), *self._post.open_wishes(self.state)]
 
     @property
     def _brings_founding(self) -> bool:
@@ -498,7 +495,3 @@ class Team:
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
-
-
-def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
-    return []

@@ -33,7 +33,7 @@ from ioa_p2p.team.state import TeamState
 from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.tasks import LAN, WAN
 from ioa_p2p.team.worker import Job, Worker
-from ioa_p2p.wire import codec
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.ids import nested_team
 from ioa_p2p.wire.roster import Caps, SkillBrief
 from ioa_p2p.wire.spending import NOTHING, Allowance, Spent
@@ -193,6 +193,25 @@ def test_a_child_that_did_not_get_there_fails_its_task_and_says_why(outcome: Any
     node = Node((CHILD, LINK), child=below(end))
     failed = TaskFailed(TEAM, TASK.id, 1, f"its team ended as {outcome}: no way", retry, Spent(calls=1))
     assert node.hear(Concluded(CHILD, end)) == [Emit(NestEnded(CHILD, failed))]
+
+
+def test_a_reason_is_what_happened_and_not_what_a_person_could_do() -> None:
+    end = Conclude("failed", "The goal could not be met.\nNot done: soup: the pot leaks.\nSee who else could.")
+    (told,) = Node((CHILD, LINK), child=below(end)).hear(Concluded(CHILD, end))
+    assert isinstance(told, Emit)
+    assert told.event.end.reason == "its team ended as failed: Not done: soup: the pot leaks."
+
+
+def test_outputs_that_a_report_has_no_room_for_are_left_out_from_the_end() -> None:
+    state = below(Conclude("done", "long " * 100, (spec(9, CY).id,)))
+    row = state.tasks[spec(9, CY).id]
+    large = codec.encode({"tree.list": [1, 2], "tree.text": "x" * (limits.TASK_VALUE_BYTES_MAX - 64)})
+    assert row.outcome is not None
+    state.tasks[row.spec.id] = replace(row, outcome=codec.replace(row.outcome, outputs=large))
+    assert state.conclusion is not None
+    (told,) = Node((CHILD, LINK), child=state).hear(Concluded(CHILD, state.conclusion))
+    assert isinstance(told, Emit)
+    assert set(codec.read_any(told.event.end.outputs)) == {"tree.list", "tree.text"}
 
 
 def test_a_long_reason_keeps_its_end_where_the_first_cause_stands() -> None:
