@@ -21,6 +21,7 @@ from tests.sim.world import Weather, World
 STORM_S = 25.0
 GOAL_S = 150
 LATE_S = 60.0
+TERMS_S = 10.0  # an orphan may live longer where who leads it changes again and again: each first listens for a beat
 
 
 def play(seed: int, part: Any = Teams) -> World:
@@ -32,7 +33,7 @@ def play(seed: int, part: Any = Teams) -> World:
     longest_s = dice.choice([2.0, 8.0, 20.0])
     estate.run_s = lambda spec: 0.5 + longest_s * (spec.id[0] / 255)
     estate.spends = lambda spec: Spent((spec.budget.tokens or 0) * spec.id[2] // 255, calls=1)
-    watch_nested(estate)
+    watch_nested(estate, TERMS_S)
     estate.world.weather = _weather(dice)
     estate.start()
     estate.launch()
