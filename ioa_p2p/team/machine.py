@@ -97,7 +97,7 @@ class Teams:
         self._launches: dict[bytes, Formation] = {}
         self._admissions: dict[bytes, Admission] = {}
         self._teams: dict[bytes, Team] = {}
-        self._nesting = Nesting(key.node, rows, self._teams, self._on_command)
+        self._nesting = Nesting(rows, self._teams, self._on_command)
 
     @property
     def teams(self) -> dict[bytes, Team]:

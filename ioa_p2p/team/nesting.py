@@ -67,13 +67,8 @@ class Nesting:
     """teams: those of the machine. command: hands a command to it; raises UsageError."""
 
     def __init__(
-        self,
-        node: bytes,
-        rows: Rows,
-        teams: Mapping[bytes, Team],
-        command: Callable[[Now, NestCommand], list[Effect]],
+        self, rows: Rows, teams: Mapping[bytes, Team], command: Callable[[Now, NestCommand], list[Effect]]
     ) -> None:
-        self._node = node
         self._teams = teams
         self._command = command
         self._links = {child: codec.decode(row, Link) for child, row in rows(SPACE)}

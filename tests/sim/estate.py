@@ -106,8 +106,9 @@ class Estate(Jobs):
     def everything(self) -> dict[bytes, dict[bytes, Team]]:
         """Team id -> node -> that team there, at nodes that live."""
         found: dict[bytes, dict[bytes, Team]] = {}
-        for node, host in self.world.hosts.items():
-            for team in host.machine.teams.values() if isinstance(host.machine, Teams) else ():
+        for node in self.nodes:
+            machine = self.world.hosts[node].machine
+            for team in machine.teams.values() if isinstance(machine, Teams) else ():
                 found.setdefault(team.team, {})[node] = team
         return found
 

@@ -110,8 +110,8 @@ def calm(estate: Estate) -> None:
     world = estate.world
     world.weather = Weather()
     world.mend()
-    for node, host in world.hosts.items():
-        if host.frozen:
+    for node in estate.nodes:
+        if world.hosts[node].frozen:
             world.thaw(node)
         back(estate, node)
 

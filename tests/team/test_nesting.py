@@ -77,7 +77,7 @@ class Node:
             self.teams[CHILD] = Known(child)
         self.commands: list[Any] = []
         rows = [(key, codec.encode(link)) for key, link in links]
-        self.nesting = Nesting(BOB.node, lambda space: rows if space == SPACE else [], self.teams, self._command)
+        self.nesting = Nesting(lambda space: rows if space == SPACE else [], self.teams, self._command)
 
     def _command(self, now: Now, command: Any) -> list[Effect]:
         self.commands.append(command)
