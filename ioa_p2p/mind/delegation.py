@@ -2,7 +2,7 @@
 planner plans.
 
     wants: the other's roles ── none ──> search skill:team.form ──> that role
-    next_step: only such members ──> FormTeam for the whole goal ── failed ──> the next of them, once ──> Conclude
+    next_step: the other gives up at once ──> FormTeam for the whole goal ── failed ──> another, once ──> Conclude
 
 Only whole goals, and only where there is no other way: a part that a named skill's team does is planned as any part.
 """
@@ -28,7 +28,7 @@ from ioa_p2p.steps import (
     Wants,
 )
 from ioa_p2p.wire.ids import node_short
-from ioa_p2p.wire.roster import ANY_GOAL
+from ioa_p2p.wire.roster import ANY_GOAL, SkillBrief
 
 QUERY = f"skill:{ANY_GOAL}"
 _TRIES_MAX = 2  # the first and another's
@@ -50,10 +50,13 @@ class Delegating:
         return replace(wants, queries=(*wants.queries, QUERY), roles=role, done=bool(role) and QUERY in searched)
 
     async def next_step(self, view: View) -> Planned:
-        able = [member for member in view.members if member.skills]
-        if able and all(_is_broker(member) for member in able):
-            return Planned(_delegate(view, able))
-        return await self._planner.next_step(view)
+        """As the other's, who sees no brokers, unless that gives up with nothing tried."""
+        brokers = [member for member in view.members if any(map(_is_form, member.skills))]
+        planned = await self._planner.next_step(_without_brokers(view) if brokers else view)
+        gives_up = isinstance(planned.step, Conclude) and planned.step.outcome == "failed"
+        if brokers and gives_up and all(task.skill == ANY_GOAL for task in view.tasks):
+            return Planned(_delegate(view, brokers))
+        return planned
 
     async def speak(self, turn: Turn) -> str:
         return await self._planner.speak(turn)
@@ -64,8 +67,16 @@ def _role(brokers: Sequence[FoundAgent]) -> tuple[Role, ...]:
     return (Role(ANY_GOAL, (ANY_GOAL,), candidates),) if candidates else ()
 
 
-def _is_broker(member: MemberView) -> bool:
-    return all(skill.name == ANY_GOAL for skill in member.skills)
+def _is_form(skill: SkillBrief) -> bool:
+    return skill.name == ANY_GOAL
+
+
+def _without_brokers(view: View) -> View:
+    members = tuple(
+        replace(member, skills=tuple(skill for skill in member.skills if not _is_form(skill)))
+        for member in view.members
+    )
+    return replace(view, members=members, tasks=tuple(task for task in view.tasks if task.skill != ANY_GOAL))
 
 
 def _delegate(view: View, brokers: Sequence[MemberView]) -> Step:

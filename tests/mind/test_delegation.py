@@ -11,7 +11,7 @@ from ioa_p2p.steps import Conclude, FormTeam, LineView, Order, Speak, TaskView, 
 from ioa_p2p.wire.records import Skill
 from ioa_p2p.wire.roster import ANY_GOAL
 from tests.mind.market import GOAL as DEVICES_GOAL
-from tests.mind.market import REAL, agent, node, view
+from tests.mind.market import REAL, agent, brief, node, view
 
 GOAL = "Solder the zinc gutter"
 FORM = Skill(ANY_GOAL, "Reach any goal by a team of its own", (), ("team.answer",))
@@ -61,6 +61,12 @@ async def test_a_goal_that_nobody_serves_at_all_has_no_roles() -> None:
 async def test_the_whole_goal_goes_to_one_that_forms_a_team() -> None:
     assert isinstance(await step(view(BROKERS, GOAL)), Speak)
     assert await step(asked()) == FormTeam(Order(node(1), "broker-a", ANY_GOAL, GOAL), "sync")
+
+
+async def test_an_asker_with_skills_of_its_own_that_do_not_help_hands_it_on_too() -> None:
+    started = asked()
+    asker = replace(started.members[0], skills=(brief(REAL[0].card.skills[0]),))
+    assert isinstance(await step(replace(started, members=(asker, *started.members[1:]))), FormTeam)
 
 
 async def test_after_one_failed_the_other_is_asked_and_then_the_goal_ends_with_both_reasons() -> None:
