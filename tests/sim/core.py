@@ -13,6 +13,9 @@ from tests.sim import (
     gossip_mutants,
     gossip_schedules,
     mutants,
+    nested,
+    nested_mutants,
+    nested_schedules,
     reform,
     reform_mutants,
     schedules,
@@ -28,6 +31,7 @@ SCENARIOS = (
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
     Scenario("reform", Teams, reform.play, reform.SCHEDULES, reform_mutants.MUTANTS),
+    Scenario("nested", Teams, nested.play, nested_schedules.SCHEDULES, nested_mutants.MUTANTS),
 )
 
 
