@@ -190,7 +190,9 @@ class Jobs:
                 pass
 
     def _begin(self, node: bytes, event: StartTask) -> None:
-        incarnation = self.teams()[node].election.incarnation
+        machine = self.world.hosts[node].machine
+        assert isinstance(machine, Teams)
+        incarnation = machine.teams[event.team].election.incarnation
         run = Run(node, self.world.hosts[node].life, self.world.hosts[node].disks, event, incarnation)
         self.runs.append(run)
         spec, long_s = event.spec, self.run_s(event.spec)
