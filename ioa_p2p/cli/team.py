@@ -80,10 +80,11 @@ def reform(here: Here, team: str) -> None:
 def _text(team: dict[str, Any]) -> str:
     from ioa_p2p.cli.output import columns, one_line, pairs
 
-    listed = ("members", "tasks", "chat", "gaps", "history", "children")
+    listed = ("members", "tasks", "chat", "gaps", "history", "children", "notes")
     rest = {key: value for key, value in team.items() if key not in listed}
     parts = [pairs(rest)]
     parts.append(columns(("MEMBER", "NODE"), [(member["agent"], member["node"]) for member in team.get("members", [])]))
+    parts.append("\n".join(f"note: {note}" for note in team.get("notes", [])))
     tasks = [(task["task"], task["skill"], task["state"], task["agent"]) for task in team.get("tasks", [])]
     parts.append(columns(("TASK", "SKILL", "STATE", "AGENT"), tasks))
     below = [(BELOW * depth + child["team"], child["state"], child["agent"]) for depth, child in _below(team)]

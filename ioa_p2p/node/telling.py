@@ -16,6 +16,10 @@ OUTCOMES = {"done": "concluded", "partial": "concluded", "cap": "concluded", "fa
 """What a conclusion means to whoever asked."""
 
 
+NOTES = frozenset({"note", "reformed", "left-behind"})
+"""Events that say in words how a team stands."""
+
+
 def bid(event: events.BidHeard) -> dict[str, Any]:
     return {
         "kind": "bid",
@@ -74,14 +78,18 @@ def reformed(event: events.Reformed) -> dict[str, Any]:
     left = len(event.roster.voters)
     who = ", ".join(node_text(node)[:8] for node in event.absent) or "nobody"
     text = f"the team goes on with {left} node{'s' * (left > 1)}, without {who}; what those decide does not count"
-    dropped = f"; {event.dropped} decisions known here are not in it" if event.dropped else ""
+    dropped = f"; not in it: {_decisions(event.dropped)}" if event.dropped else ""
     told = {"kind": "reformed", "incarnation": event.incarnation, "text": text + dropped}
     return told | {"absent": [node_text(node) for node in event.absent], "dropped": event.dropped}
 
 
+def _decisions(number: int) -> str:
+    return f"{number} decision{'s' * (number > 1)} known here"
+
+
 def left_behind(event: events.LeftBehind) -> dict[str, Any]:
-    dropped = f" {event.dropped} decisions known here are not in it." if event.dropped else ""
-    text = f"the launcher could not reach this node and formed the team anew without it.{dropped}"
+    dropped = f"; not in it: {_decisions(event.dropped)}" if event.dropped else ""
+    text = f"the launcher could not reach this node and formed the team anew without it{dropped}"
     return {"kind": "left-behind", "incarnation": event.incarnation, "text": text, "dropped": event.dropped}
 
 

@@ -147,7 +147,8 @@ async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
     tasks = task_rows(story.team, team, story)
     gaps = [telling.gap_row(gap) for gap in node.gossip.gaps(story.team)]
-    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result,
+    notes = [event["text"] for event in story.events if event["kind"] in telling.NOTES]
+    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "notes": notes, "result": story.result,
             "children": tree.children(node.teams.teams, team)}  # fmt: skip
     return {**_summary(node, story), **told}
 
@@ -184,6 +185,7 @@ def _summary(node: Node, story: Story) -> dict[str, Any]:
         "goal": story.goal,
         "parent": tree.parent(team),
         "phase": telling.phase_name(state.phase) if state else "" if story.result else "FORMING",
+        "incarnation": team.election.incarnation if team else 0,
         "term": team.election.term if team else 0,
         "coordinator": node_text(coordinator) if coordinator else "",
         "decided_term": state.term if state else 0,

@@ -15,7 +15,7 @@ from ioa_p2p.team.tasks import LAN
 from tests.sim.checks import watch_election
 from tests.sim.jobs import TEAM, Jobs
 from tests.sim.scenario import Violation
-from tests.sim.team import GOAL_S, LATE_S, SIZES, calm, team_jobs
+from tests.sim.team import GOAL_S, LATE_S, SIZES, calm, kill, team_jobs
 from tests.sim.team_checks import watch_team
 from tests.sim.world import Weather, World
 
@@ -53,21 +53,25 @@ def _lose_majority(jobs: Jobs, dice: random.Random) -> None:
         case 1:
             jobs.world.split(rest, *[[node] for node in gone])
         case _:
+            lost = dice.choice([None, *gone])
             for node in gone:
-                jobs.world.after(dice.uniform(0, 3), lambda node=node: jobs.crash(node))
+                jobs.world.after(dice.uniform(0, 3), lambda node=node: jobs.crash(node, lose_disk=node == lost))
     for node in gone[: dice.randint(0, len(gone) // 2)]:
         at = dice.uniform(PATIENCE_S - 2, GONE_S)
         jobs.world.after(at, lambda node=node: _back(jobs, node))
 
 
 def _disturb(jobs: Jobs, dice: random.Random) -> None:
-    """The launcher dies in the middle, its owner is impatient, a member freezes."""
+    """The launcher dies in the middle, its owner is impatient, a member freezes, one forgets what it signed."""
     if dice.random() < 0.4:
         at = PATIENCE_S + dice.uniform(-1, 6)
         jobs.world.after(at, lambda: jobs.crash(jobs.asker))
         jobs.world.after(at + dice.uniform(0.1, 8), lambda: _back(jobs, jobs.asker))
     for _ in range(dice.randint(0, 3)):
         jobs.world.after(dice.uniform(4, GONE_S), lambda: by_hand(jobs))
+    if dice.random() < 0.2:
+        forgets, at = dice.choice([node for node in jobs.nodes if node != jobs.asker]), dice.uniform(0, GONE_S)
+        jobs.world.after(at, lambda: kill(jobs, forgets, 2.0, lose_disk=True))
     if dice.random() < 0.3:
         node, at = dice.choice(jobs.nodes), dice.uniform(0, 25)
         jobs.world.after(at, lambda: jobs.world.freeze(node))
