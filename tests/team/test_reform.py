@@ -18,7 +18,7 @@ from ioa_p2p.team.reform import PROMISE_S, SIGN_S
 from ioa_p2p.team.reforms import PROMISES
 from ioa_p2p.team.roster import check_successor, open_team
 from ioa_p2p.team.row import SPACE, TeamRow
-from ioa_p2p.wire import codec
+from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.decision import PreVoteReply, PreVoteRequest
 from ioa_p2p.wire.roster import Adopted, Roster
 from ioa_p2p.wire.team import (
@@ -309,3 +309,30 @@ def test_a_founding_without_its_adopted_state_is_none() -> None:
         check_state(adopted, team.adopted + b"x")
     with refused("other-version"):
         check_state(codec.replace(adopted, version=999), team.adopted)
+
+
+def test_a_large_state_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SNAPSHOT_PART_BYTES_MAX", 50)
+    group = Group(ANN, BOB).reformed()
+    frame = group.machines[ANN.node].teams[TEAM].founding
+    group.disks[BOB.node] = MemoryStorage()
+    group.machines[BOB.node] = group.made(BOB.node, later(20))
+    group.mail.clear()
+    group.tell(BOB, ANN, Founding(frame), later(20))
+    group.deliver(later(20))
+    group.tell(BOB, ANN, Founding(frame), later(21))
+    adopted = group.machines[ANN.node].teams[TEAM].adopted
+    assert len(adopted) > 100
+    assert group.machines[BOB.node].teams[TEAM].adopted == adopted
+
+
+def test_who_forgot_its_votes_in_the_old_incarnation_votes_in_the_next() -> None:
+    group = Group(ANN, BOB)
+    group.disks[BOB.node] = MemoryStorage()
+    group.disks[BOB.node].commit([Save(SPACE, TEAM, codec.encode(TeamRow(FOUNDING, lost_disk=True)))])
+    group.machines[BOB.node] = group.made(BOB.node)
+    assert not group.machines[BOB.node].teams[TEAM].election.may_vote
+    group.reformed()
+    team = group.machines[BOB.node].teams[TEAM]
+    assert team.election.incarnation == 1
+    assert team.election.may_vote
