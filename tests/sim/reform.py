@@ -227,6 +227,41 @@ def asleep_with_all(part: Any) -> World:
     return jobs.world
 
 
+def all_asleep(part: Any) -> World:
+    """Every machine sleeps for two minutes, mail and all, while tasks run: they wake, links come up again, somebody is
+    elected, and the work goes on; nobody was lost."""
+    jobs = _working(part)
+    for node in jobs.nodes:
+        jobs.world.freeze(node, deaf=True)
+    jobs.world.run(120)
+    for node in jobs.nodes:
+        jobs.world.after(jobs.world.rng.uniform(0, 2), lambda node=node: jobs.world.thaw(node))
+    jobs.world.run(3)
+    for node in jobs.nodes:
+        jobs.notice(node, up=True)
+    _expect(jobs.world.run(3 * jobs.timing.wait_s_max, until=lambda: jobs.coordinator() is not None), "L1", "one leads")
+    jobs.world.run(PATIENCE_S)
+    _expect(not jobs.told(Reforming), "led", "that all slept says nothing")
+    calm(jobs)
+    end(jobs)
+    return jobs.world
+
+
+def worker_asleep(part: Any) -> World:
+    """A worker sleeps over its task, which moves: awake it hears so before it does anything, and its late result is
+    apart."""
+    jobs = _working(part)
+    run = next(run for run in jobs.runs if run.node not in (jobs.asker, jobs.coordinator()))
+    jobs.world.freeze(run.node, deaf=True)
+    jobs.notice(run.node, up=False)
+    jobs.world.run(60)
+    jobs.world.thaw(run.node)
+    jobs.notice(run.node, up=True)
+    calm(jobs)
+    end(jobs)
+    return jobs.world
+
+
 def pair_parted(part: Any) -> World:
     """Of two members one is gone for good: the launcher goes on alone, and the goal ends."""
     jobs = _working(part, size=2)
@@ -250,6 +285,8 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
         longest_log_elsewhere,
         launcher_dies_in_the_middle,
         asleep_with_all,
+        all_asleep,
+        worker_asleep,
         pair_parted,
     )
 }
