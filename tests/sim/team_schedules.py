@@ -83,6 +83,7 @@ def launcher_killed_at_any_time(part: Any) -> World:
         except StorageError as fault:
             raise Violation("one-team", f"it founds over what it founded: {fault}") from None
         _expect(len({run.spec.id for run in jobs.runs}) == 6, "once-each", "one job, six tasks")
+        _expect(jobs.teams()[jobs.asker].election.may_vote, "one-team", "it remembers what it founded")
         world = jobs.world
     return world
 
