@@ -14,6 +14,7 @@ from ioa_p2p.team.election_events import Committed, Event, Restored
 from ioa_p2p.team.electorate import Electorate
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.team.intake import saved_mandate
+from ioa_p2p.team.introductions import Introductions, introduction
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
@@ -53,6 +54,7 @@ class Seat(ABC):
         self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._founded = Electorates((Electorate(network, team, incarnation, voters, candidates, 0, first.hash),))
         self._electorates = self._known_electorates()
+        self._introductions = Introductions(me.node, self._founded.latest)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None
         self._mandate = saved_mandate(self._log)
@@ -179,6 +181,10 @@ class Seat(ABC):
         self._due_s = float("inf") if at is None else at
         self._effects = [effect for effect in self._effects if not isinstance(effect, SetTimer)]
         self._effects.append(SetTimer(self._timer, at))
+
+    def _introduce(self, *peers: bytes) -> None:
+        for peer in self._introductions.due(peers):
+            self._send(peer, introduction(self._log))
 
     def _send(self, peer: bytes, message: DecisionMessage) -> None:
         self._effects.append(Send(peer, message))

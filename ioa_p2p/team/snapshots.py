@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.decisions import Decisions, Held, open_entry
+from ioa_p2p.team.decisions import Decisions, Held
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.decision import Certificate, RosterLink, Snapshot, SnapshotPart
@@ -75,9 +75,9 @@ def open_snapshot(data: bytes, founded: Electorates) -> Opened:
     snapshot = codec.decode(data, Snapshot)
     electorates = founded
     for link in snapshot.links:
-        electorates = electorates.after(_proven(electorates, link.frame, link.certificate))
-    anchor = _proven(electorates, snapshot.anchor, snapshot.certificate)
-    decided = _proven(electorates, snapshot.checkpoint, snapshot.proof)
+        electorates = electorates.after(electorates.proven(link.frame, link.certificate))
+    anchor = electorates.proven(snapshot.anchor, snapshot.certificate)
+    decided = electorates.proven(snapshot.checkpoint, snapshot.proof)
     then = electorates.until(anchor.entry.index)
     _check_names(decided, anchor, then, snapshot.state)
     links = snapshot.links[: len(then.all) - 1]
@@ -91,14 +91,3 @@ def _check_names(decided: Held, anchor: Held, then: Electorates, state: bytes) -
     named = step.index, step.entry, step.roster, step.state
     if named != (anchor.entry.index, anchor.hash, then.latest.roster_index, blake(state)):
         raise PeerError("wrong-snapshot", "the checkpoint names another entry, roster or state")
-
-
-def _proven(electorates: Electorates, frame: bytes, certificate: Certificate) -> Held:
-    """An entry whose signer was elected, before it, for its term."""
-    entry, known = open_entry(frame, electorates.latest.network), electorates.latest
-    if (entry.team, entry.incarnation) != (known.team, known.incarnation):
-        raise PeerError("wrong-snapshot", "an entry of another log")
-    ballot = electorates.check_past(certificate, entry.term, entry.node)
-    if ballot.last_index >= entry.index:
-        raise PeerError("wrong-snapshot", f"entry {entry.index} was there before its term")
-    return Held(entry, frame, blake(frame))

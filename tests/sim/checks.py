@@ -9,9 +9,9 @@ from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.team import events
-from ioa_p2p.team.decisions import HardState, spaces
+from ioa_p2p.team.decisions import Base, HardState, held_of, spaces
 from ioa_p2p.team.election import Election
-from ioa_p2p.team.election_events import Committed, Elected
+from ioa_p2p.team.election_events import Committed, Elected, Restored
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
@@ -88,6 +88,7 @@ class LogsMatch:
             index = member.last_index
             while self._is_new(member, walked, index):
                 index -= 1
+            walked += [b""] * (index + 1 - len(walked))  # what a snapshot stands for
             walked[index + 1 :] = [_hash_at(member, at) for at in range(index + 1, member.last_index + 1)]
 
     def _is_new(self, member: Election, walked: list[bytes], index: int) -> bool:
@@ -123,6 +124,8 @@ class CommitGrows:
             self._commit[node] = host.disks, saved_commit(host, member.electorate.team)
 
     def event(self, world: World, node: Node, event: Any) -> None:
+        if isinstance(event, Restored):
+            self._told[node] = world.hosts[node].life, event.index
         if not isinstance(event, Committed):
             return
         life, index = self._told.get(node, (0, 0))
@@ -224,7 +227,14 @@ def saved_commit(host: Host, team: bytes) -> int:
 
 
 def saved_entry(host: Host, team: bytes, index: int) -> bytes | None:
-    return host.disk.get(spaces(team)[0], index.to_bytes(8, "big"))
+    """From the log, the archive, or what the log rests on."""
+    log, _, base, archive = spaces(team)
+    key = index.to_bytes(8, "big")
+    row = host.disk.get(log, key) or host.disk.get(archive, key)
+    if row is None and (rests := host.disk.get(base, b"base")):
+        anchor = codec.decode(rests, Base).anchor
+        return anchor if held_of(anchor).entry.index == index else None
+    return row
 
 
 def _hash_at(member: Election, index: int) -> bytes:
@@ -234,7 +244,7 @@ def _hash_at(member: Election, index: int) -> bytes:
 
 def _check_holds(member: Any, index: int, frame: bytes, who: str) -> None:
     held = member.entry_at(index)
-    if held is None or held.frame != frame:
+    if index >= member.first_index and (held is None or held.frame != frame):  # what is before is in the state
         raise Violation("I2", f"{who} lacks decision {index}")
 
 
