@@ -66,7 +66,7 @@ from ioa_p2p.team.state import (
 )
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import DecisionMessage, Entry
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
 from ioa_p2p.wire.roster import Member
 from ioa_p2p.wire.step import Admit, Remove, RosterStep
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
@@ -178,6 +178,8 @@ class Team:
         elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
             return []
         else:
+            if isinstance(message, Append):
+                message = self._affairs.checkpoints.screen(peer, message)
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
         self._links.hear(peer)
         return effects
@@ -374,7 +376,7 @@ class Team:
         if leads and self._coordinator is None:
             me = (self.node, self._mine[0].agent)
             self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
-        self._affairs.mark(self.state, frame)
+        self._affairs.checkpoints.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
     def _on_change(self, now: Now, change: Change) -> list[Effect]:
@@ -405,7 +407,7 @@ class Team:
 
     def _on_checked(self, now: Now, checked: Checked) -> list[Effect]:
         try:
-            compact = self._affairs.judge(checked)
+            compact = self._affairs.checkpoints.judge(checked)
         except PeerError as fault:
             return self._halt(str(fault))
         return self._election.handle_command(now, compact) if compact is not None else []
