@@ -181,7 +181,7 @@ class _Reader:
         if outcome == "failed":
             self._check_despair()
         evidence = self._evidence([label for label in _list(step, "evidence") if isinstance(label, str)])
-        return Conclude(outcome, answer, evidence, result.id if result else None)
+        return Conclude(outcome, answer, evidence, (result.id,) if result else ())
 
     def _check_proof(self) -> None:
         """A goal is done by tasks that succeeded, or by what others said."""

@@ -269,7 +269,7 @@ class Node:
         )  # fmt: skip
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
-        self.goals = Goals(
+        self.goals = self.teamwork.goals = Goals(
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
             lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
@@ -377,7 +377,7 @@ class Node:
         """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": answer, "files": [], "credits": []})
         with suppress(UsageError):
-            self.teams_driver.command(CancelTeam(story.team))
+            self.teams_driver.command(CancelTeam(story.current))
 
     def _end_overtime(self, story: Story) -> None:
         if story.result is None:

@@ -16,6 +16,7 @@ from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import reports, telling
 from ioa_p2p.node.blobs import Blobs
+from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.runtime import Driver
@@ -51,6 +52,7 @@ class Teamwork:
         reports_folder: Path,
     ) -> None:
         self.jobs: Jobs
+        self.goals: Goals
         self._node = node
         self._machine = machine
         self._teams = teams
@@ -95,6 +97,7 @@ class Teamwork:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.goals.aclose()
         await self._safekeeping.aclose()
         await self.jobs.aclose()
 
@@ -104,8 +107,7 @@ class Teamwork:
         self._neighbourhood.want(event.node, event.addresses, "team")
 
     def _launch_failed(self, event: events.LaunchFailed) -> None:
-        story = self._story(event.team)
-        story.end(telling.failed_launch(event, time.time() - story.started))
+        self.goals.launch_failed(event)
 
     def _formed(self, event: events.TeamFormed) -> None:
         doubted = not self._machine.teams[event.team].election.may_vote
@@ -124,7 +126,9 @@ class Teamwork:
 
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
-        self._story(event.team).tell({"kind": "halted", "reason": event.reason})
+        story = self._story(event.team)
+        story.tell({"kind": "halted", "reason": event.reason})
+        story.end(telling.halted(event, time.time() - story.started))
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
         voters = self._machine.teams[event.team].state.roster.voters
@@ -206,26 +210,26 @@ class Teamwork:
                 log.warning("the answer's files were not written: %s", fault)
                 story.tell({"kind": "missing", "name": "files", "note": str(fault)})
         story.tell({"kind": "concluded", "outcome": telling.OUTCOMES[event.conclusion.outcome]})
-        story.end(telling.result(event.team, event.conclusion, files, team.state.at - team.state.roster.created))
+        seconds = team.state.at - team.state.roster.created
+        self.goals.concluded(story, telling.result(event.team, event.conclusion, files, seconds), team.state)
 
     async def _fetch_files(self, event: events.Concluded) -> list[dict[str, Any]]:
-        """The result's files and outputs into the report folder; a missing one is told, not fatal."""
-        if not event.conclusion.result:
-            return []
-        row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
-        if row is None or row.outcome is None:
-            return []
+        """The results' files and outputs into the report folder; a missing one is told, not fatal."""
+        tasks = self._machine.teams[event.team].state.tasks
+        rows = (tasks.get(task) for task in event.conclusion.result)
+        outcomes = [row.outcome for row in rows if row is not None and row.outcome is not None]
         folder = self._reports / event.team.hex()[:16]
         files: list[dict[str, Any]] = []
         taken = set[str]()
-        for blob in row.outcome.blobs:
+        for blob in (blob for outcome in outcomes for blob in outcome.blobs):
             try:
                 path = await asyncio.to_thread(reports.place, folder, blob.name, taken)
                 await self._blobs.get_file(event.team, blob.hash, path)
                 files.append(reports.row(path))
             except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        if outputs := codec.read_any(row.outcome.outputs) if row.outcome.outputs else None:
+        outputs = reports.together(codec.read_any(outcome.outputs) for outcome in outcomes if outcome.outputs)
+        if outputs:
             files.append(await asyncio.to_thread(reports.write_outputs, folder, outputs))
         return files
 

@@ -147,6 +147,19 @@ def amounts(one: Spent | Allowance) -> dict[str, Any]:
     return {"tokens": one.tokens, "money": one.money, "calls": one.calls}
 
 
+def halted(event: events.Halted, seconds: float) -> dict[str, Any]:
+    """The team may go on without us: what it comes to is not known here."""
+    return {
+        "team": event.team.hex(),
+        "outcome": "halted",
+        "why": event.reason,
+        "answer": "This node can follow the team no more. The others may go on; ask one of them how it ended.",
+        "files": [],
+        "credits": [],
+        "seconds": round(seconds, 1),
+    }
+
+
 def failed_launch(event: events.LaunchFailed, seconds: float) -> dict[str, Any]:
     roles = ", ".join(event.missing)
     answers = {

@@ -160,8 +160,8 @@ async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
     if args.get("team") == "":  # a script's empty variable is no wish to end the newest
         raise UsageError("no-team", "an empty name names no team", "name a team or a task")
     story = find_story(node, team)
-    if story.team in node.teams.teams:
-        node.teams_driver.command(CancelTeam(story.team))
+    if story.current in node.teams.teams:
+        node.teams_driver.command(CancelTeam(story.current))
     else:
         node.give_up(story, "cancelled")
     return {"cancelled": story.team.hex()}

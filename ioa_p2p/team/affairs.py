@@ -59,6 +59,12 @@ class Affairs:
         if me not in (state.roster.launcher, self._election.coordinator):
             raise UsageError("not-allowed", "only the launcher and the coordinator's owner change the team")
 
+    def check_admits(self, state: TeamState, me: bytes, node: bytes) -> None:
+        """Would we call `node` in? Raises UsageError."""
+        self.check_may_ask(state, me)
+        if node in state.standing.nodes | state.standing.gone:
+            raise UsageError("already-in", "this node is in the team, or was removed from it")
+
     def _check_invited_by(self, state: TeamState, peer: bytes, step: Admit) -> None:
         check_admission(step, self._network, state.roster.team)
         new = newcomer(step)

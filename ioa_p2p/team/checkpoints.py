@@ -17,7 +17,7 @@ from ioa_p2p.team.election import Election
 from ioa_p2p.team.election_events import Compact
 from ioa_p2p.team.state import Checked, TeamState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.decision import Append, Entry
+from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import Checkpoint, checkpoint_step
 
@@ -69,10 +69,12 @@ class Checkpoints:
 
     # -- before it is decided
 
-    def screen(self, peer: bytes, message: Append) -> Append:
-        """The message, as far as it may be taken now: up to a checkpoint of an entry whose state we do not have yet.
+    def screen(self, peer: bytes, message: DecisionMessage) -> DecisionMessage:
+        """An Append as far as it may be taken now: up to a checkpoint of an entry whose state we do not have yet.
         Raises PeerError: 'other-state' for one that differs from our mark, and for all that its sender says in that
         term from then on, until it says that the entry is decided; 'early-checkpoint'."""
+        if not isinstance(message, Append):
+            return message
         self._check_doubt(peer, message)
         for place, frame in enumerate(message.entries):
             entry = held_of(frame).entry

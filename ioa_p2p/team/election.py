@@ -159,7 +159,7 @@ class Election(Follow, Lead):
             case Ack() | SnapshotAck() if self._replication and message.term == self.term:
                 self._replication.check(message)
             case SnapshotPart():
-                self._arrive(message)
+                self._arrive(peer, message)
             case _:
                 pass
         return Intake()
@@ -253,7 +253,12 @@ class Election(Follow, Lead):
     @property
     def _may_stand(self) -> bool:
         aside = self._aside and self.may_be_followed
-        return self._electorate.may_lead(self._me.node) and self._log.may_vote and not aside
+        return self._electorate.may_lead(self._me.node) and self._can_judge and not aside
+
+    @property
+    def _can_judge(self) -> bool:
+        """We remember our votes, and our log holds nothing that only a newer version can read."""
+        return self._log.may_vote and not self._electorates.unread
 
     @property
     def _voters_asked(self) -> list[bytes]:
@@ -299,7 +304,7 @@ class Election(Follow, Lead):
         known = peer in self._electorate.voters
         came_in = self._has_proven(peer) or message.last_index > self.last_index
         return (
-            self._log.may_vote
+            self._can_judge
             and (self._electorate.may_lead(peer) if known else came_in)
             and (hand_over or not self._is_loyal(now, peer))
             and (message.last_term, message.last_index) >= self._log.end

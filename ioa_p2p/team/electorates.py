@@ -17,14 +17,16 @@ from ioa_p2p.wire import frames
 from ioa_p2p.wire.decision import Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import roster_step
+from ioa_p2p.wire.step import is_known, roster_step
 
 
 @dataclass(frozen=True, slots=True)
 class Electorates:
-    """all: in the order of their entries, the first from entry 0."""
+    """all: in the order of their entries, the first from entry 0. unread: index of the first entry of a kind that only
+    a newer version knows, 0 if there is none; who may vote from there on is not known here."""
 
     all: tuple[Electorate, ...]
+    unread: int = 0
 
     @property
     def latest(self) -> Electorate:
@@ -36,14 +38,16 @@ class Electorates:
 
     def until(self, index: int) -> "Electorates":
         """Those of entries up to `index`."""
-        return self if self.latest.roster_index <= index else Electorates(self._up_to(index))
+        if max(self.latest.roster_index, self.unread) <= index:
+            return self
+        return Electorates(self._up_to(index), self.unread if self.unread <= index else 0)
 
     def after(self, held: Held) -> "Electorates":
         """With what an entry changes, if it does. Raises PeerError for a change that may not follow."""
-        step = roster_step(held.entry.step)
-        if step is None:
-            return self
-        return Electorates((*self.all, self.latest.after(held.entry.index, held.hash, step)))
+        index, step = held.entry.index, roster_step(held.entry.step)
+        if step is not None:
+            return Electorates((*self.all, self.latest.after(index, held.hash, step)), self.unread)
+        return self if self.unread or is_known(held.entry.step) else Electorates(self.all, index)
 
     def after_all(self, entries: Iterable[Held]) -> "Electorates":
         grown = self

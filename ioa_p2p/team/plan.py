@@ -109,7 +109,7 @@ def _conclude(step: steps.Conclude, state: TeamState) -> Conclude:
     return Conclude(
         outcome=step.outcome,
         answer=step.answer[: limits.ANSWER_CHARS_MAX],
-        result=() if step.result is None else (step.result,),
+        result=step.results[: limits.RESULTS_MAX],
         evidence=evidence,
         credits=credits_of(state),
         spent=state.budget.spent,

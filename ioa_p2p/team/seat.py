@@ -17,6 +17,7 @@ from ioa_p2p.team.intake import saved_mandate
 from ioa_p2p.team.introductions import Introductions, introduction
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.team.role import Role
+from ioa_p2p.team.snapshots import Arrivals
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire.decision import Certificate, DecisionMessage
 from ioa_p2p.wire.ids import blake
@@ -54,6 +55,7 @@ class Seat(ABC):
         self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._founded = Electorates((Electorate(network, team, incarnation, voters, candidates, 0, first.hash),))
         self._electorates = self._known_electorates()
+        self._arrivals = Arrivals()
         self._introductions = Introductions(me.node, self._founded.latest)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None

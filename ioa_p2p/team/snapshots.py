@@ -17,6 +17,8 @@ from ioa_p2p.wire.decision import Certificate, RosterLink, Snapshot, SnapshotPar
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import Checkpoint, decode_step
 
+_ARRIVALS_MAX = 2  # a coordinator's, and one of who may be the next
+
 
 class Opened(NamedTuple):
     """A verified snapshot. electorates: as of the anchor. checkpoint_at: index of the entry that decided it."""
@@ -31,7 +33,7 @@ class Opened(NamedTuple):
 
 @dataclass(slots=True)
 class Arriving:
-    """Parts of one snapshot, in their order; the same bytes from whoever coordinates."""
+    """Parts of one snapshot from one sender, in their order."""
 
     index: int
     size: int
@@ -51,6 +53,48 @@ class Arriving:
     @property
     def is_whole(self) -> bool:
         return len(self.data) == self.size
+
+
+class Arrivals:
+    """Snapshots under way. One a sender, so that nobody spoils another's; two in all, so that two liars cost no more
+    memory than one."""
+
+    def __init__(self) -> None:
+        self._from: dict[bytes, Arriving] = {}
+
+    def take(self, peer: bytes, part: SnapshotPart, coordinator: bytes | None) -> bytes | None:
+        """The whole, with its last part. coordinator: whom we follow; its own goes before others'. Raises
+        PeerError('snapshot-too-long')."""
+        arriving = self._from.get(peer)
+        if arriving is None or not arriving.is_of(part):
+            arriving = Arriving(part.index, part.size)
+            if not self._has_room(peer, coordinator):
+                return None
+            self._from[peer] = arriving
+        arriving.take(part)
+        if not arriving.is_whole:
+            return None
+        del self._from[peer]
+        return bytes(arriving.data)
+
+    def offset(self, peer: bytes) -> int:
+        """Where its next part begins."""
+        return len(self._from[peer].data) if peer in self._from else 0
+
+    def settle(self, commit: int) -> None:
+        """What stands for nothing new is of no use any more."""
+        self._from = {peer: arriving for peer, arriving in self._from.items() if arriving.index > commit}
+
+    def _has_room(self, peer: bytes, coordinator: bytes | None) -> bool:
+        """Of three the one that brought least goes, be it the newest; the coordinator's stays."""
+        others = {sender: len(arriving.data) for sender, arriving in self._from.items() if sender != peer}
+        if len(others) < _ARRIVALS_MAX:
+            return True
+        least = min(others.keys() - {coordinator}, key=lambda sender: (others[sender], sender))
+        if others[least] and peer != coordinator:
+            return False
+        del self._from[least]
+        return True
 
 
 def snapshot_of(log: Decisions) -> bytes:
@@ -82,6 +126,12 @@ def open_snapshot(data: bytes, founded: Electorates) -> Opened:
     _check_names(decided, anchor, then, snapshot.state)
     links = snapshot.links[: len(then.all) - 1]
     return Opened(anchor, snapshot.certificate, links, then, snapshot.state, decided.entry.index)
+
+
+def check_stands_at(opened: Opened, index: int) -> None:
+    """Raises PeerError('wrong-snapshot') for one that was announced as of another entry."""
+    if opened.anchor.entry.index != index:
+        raise PeerError("wrong-snapshot", f"of entry {opened.anchor.entry.index}, announced as of {index}")
 
 
 def _check_names(decided: Held, anchor: Held, then: Electorates, state: bytes) -> None:

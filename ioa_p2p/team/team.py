@@ -66,9 +66,9 @@ from ioa_p2p.team.state import (
 )
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
-from ioa_p2p.wire.decision import Append, DecisionMessage, Entry
+from ioa_p2p.wire.decision import DecisionMessage, Entry
 from ioa_p2p.wire.roster import Member
-from ioa_p2p.wire.step import Admit, Remove, RosterStep
+from ioa_p2p.wire.step import Admit, Remove, RosterStep, is_known
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
 TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
@@ -99,6 +99,7 @@ class Team:
         self.founding = founding
         self.state = TeamState(roster)
         self.halted = ""
+        self.outdated = ""
         self._ground = ground
         self._ahead_s = ahead_s
         rank = max((member.rank for member in self._mine), default=0) / 255
@@ -141,9 +142,7 @@ class Team:
 
     def check_admits(self, node: bytes) -> None:
         """Would we call a node in? Raises UsageError."""
-        self._affairs.check_may_ask(self.state, self.node)
-        if node in self.state.standing.nodes | self.state.standing.gone:
-            raise UsageError("already-in", "this node is in the team, or was removed from it")
+        self._affairs.check_admits(self.state, self.node, node)
 
     @property
     def election(self) -> Election:
@@ -178,8 +177,7 @@ class Team:
         elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
             return []
         else:
-            if isinstance(message, Append):
-                message = self._affairs.checkpoints.screen(peer, message)
+            message = self._affairs.checkpoints.screen(peer, message)
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
         self._links.hear(peer)
         return effects
@@ -329,7 +327,8 @@ class Team:
             effects = self._propose(now)
             if not effects:
                 break
-        done += self._carry(self._worker.reconcile(now, self.state, new=self._election.coordinator is not None))
+        may_begin = self._election.coordinator is not None and not self.outdated
+        done += self._carry(self._worker.reconcile(now, self.state, new=may_begin))
         return [*done, *self._ask(now)]
 
     def _on_told(self, now: Now, event: object) -> list[Effect]:
@@ -355,6 +354,7 @@ class Team:
             self.state = saved_state.decode(restored.state)
         except PeerError as fault:
             return self._halt(f"the team's state is of another version than this program: {fault}")
+        self.outdated = ""  # it may be of after what we could not read
         self._links.unheard &= self.state.roster.voters
         changed = RosterChanged(self.team, "restored", b"", (), self.state.roster)
         ended = self.state.conclusion
@@ -365,9 +365,17 @@ class Team:
         self.halted, self._coordinator = reason, None
         return [Emit(Halted(self.team, reason)), *self._timers_off()]
 
+    def _fall_behind(self, index: int) -> list[Effect]:
+        """We cannot fold what a newer version decided. We keep the log and end what runs; the election itself votes
+        no more (`Electorates.unread`)."""
+        self.outdated = f"decision {index} is of a kind that only a newer version of this program knows: update it"
+        return [Emit(Halted(self.team, self.outdated))]
+
     def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
-        if self.halted:
+        if self.halted or self.outdated:
             return []
+        if not is_known(entry.step):
+            return self._fall_behind(entry.index)
         changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, step_of(entry.step)))
         if entry.node == self.node and self._coordinator is not None:
             refused = next((each.code for each in changes if isinstance(each, Refused)), "")

@@ -395,6 +395,9 @@ TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; o
 KEEPERS_MAX = 2  # of a team: one may be off while the other serves
 KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has
 
+# -- answers of several needs -----------------------------------------------------------------------
+RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
+
 # -- transcripts (a team's log and talk as a file) ---------------------------------------------------
 TRANSCRIPT_RECORD_BYTES_MAX = 160 * 1024  # two whole frames, the proof of a fork, and what names them. PeerError
 TRANSCRIPT_HEAD_BYTES_MAX = 64  # the first line: a name and a version. Longer: it is no transcript

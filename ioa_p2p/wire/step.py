@@ -3,7 +3,7 @@
 A Step is the opaque payload of an entry; who may decide it when is `team.phases`' business.
 """
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from msgspec import Meta
 
@@ -180,11 +180,11 @@ class Credit(Message, frozen=True):
 
 class Conclude(Message, frozen=True, tag="conclude"):
     """The end. outcome: "done", "partial" or "failed" by plan; "cap", "cancelled" or "deadline" by force.
-    result: the task whose outputs are the answer, if there is one. spent: by all, as far as it was told."""
+    result: the tasks whose outputs are the answer, one a need of the goal. spent: by all, as far as it was told."""
 
     outcome: Literal["done", "partial", "failed", "cap", "cancelled", "deadline"]
     answer: Annotated[str, Meta(max_length=limits.ANSWER_CHARS_MAX)]
-    result: Annotated[tuple[TaskId, ...], Meta(max_length=1)] = ()
+    result: Annotated[tuple[TaskId, ...], Meta(max_length=limits.RESULTS_MAX)] = ()
     evidence: Annotated[tuple[Evidence, ...], Meta(max_length=limits.EVIDENCE_MAX)] = ()
     credits: Annotated[tuple[Credit, ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)] = ()
     spent: Spent = Spent()
@@ -256,6 +256,8 @@ Step = (
     | Spend
 )
 
+KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Step))
+
 
 def encode_step(step: Step) -> bytes:
     """Bytes for a decision-log entry. Our planner's output is bounded before; larger is our own bug."""
@@ -269,6 +271,11 @@ def decode_step(data: bytes) -> Step:
     if len(data) > limits.DECISION_STEP_BYTES_MAX:
         raise PeerError("step-too-large", f"{len(data)} bytes")
     return cast(Step, codec.decode(data, cast(Any, Step)))
+
+
+def is_known(data: bytes) -> bool:
+    """False for a step of a kind that only a newer version knows. What is no step at all no version knows."""
+    return codec.read_tag(data) in KINDS | {""}
 
 
 def roster_step(data: bytes) -> RosterStep | None:

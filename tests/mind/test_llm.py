@@ -77,7 +77,7 @@ def test_each_kind_of_step_is_read() -> None:
     assert step_of(VIEW, assign(READ_IT, wait="none")) == Assign("async", (order,))
     running = seen(replace(T1, state="running"))
     assert step_of(running, step(do="wait", tasks=["t1"], seconds=9, **{"for": "any"})) == Await((T1.id,), "any", 9)
-    assert step_of(seen(T1), {"why": "", "step": DONE}) == Conclude("done", "17.", ((T1.id, "two pages"),), T1.id)
+    assert step_of(seen(T1), {"why": "", "step": DONE}) == Conclude("done", "17.", ((T1.id, "two pages"),), (T1.id,))
     assert step_of(VIEW, step(do="form_team", order=READ_IT), nests=True) == FormTeam(order)
 
 
