@@ -14,7 +14,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.team.decisions import Held, open_entry
 from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.wire import frames
-from ioa_p2p.wire.decision import Vote
+from ioa_p2p.wire.decision import RosterLink, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import is_known, roster_step
@@ -72,6 +72,13 @@ class Electorates:
         if certificate:
             electorate = self.at(self._open(certificate[0]).last_index)
         return electorate.check_certificate(certificate, term, coordinator)
+
+    def after_link(self, link: RosterLink) -> "Electorates":
+        """With a later change, as its proof says. Raises PeerError: 'unproven-entry', and as votes and changes do."""
+        held = self.proven(link.frame, link.certificate)
+        if roster_step(held.entry.step) is None or held.entry.index <= self.latest.roster_index:
+            raise PeerError("unproven-entry", f"entry {held.entry.index} is no later change of the roster")
+        return self.after(held)
 
     def proven(self, frame: bytes, certificate: Sequence[bytes]) -> Held:
         """An entry whose signer was elected, before it, for its term; its place in a log is not checked. Raises

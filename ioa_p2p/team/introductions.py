@@ -85,7 +85,7 @@ def _check(known: Electorates, peer: bytes, message: Introduce) -> None:
     if not any(step == Promote(peer) for step, _ in news):
         raise PeerError("not-a-voter", "introduces itself by changes that do not name it")
     for _, link in news:
-        known = known.after(known.proven(link.frame, link.certificate))
+        known = known.after_link(link)
     if not known.latest.may_lead(peer):
         raise PeerError("not-a-voter", "may not lead as far as its own changes say")
 

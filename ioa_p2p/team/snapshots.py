@@ -119,7 +119,7 @@ def open_snapshot(data: bytes, founded: Electorates) -> Opened:
     snapshot = codec.decode(data, Snapshot)
     electorates = founded
     for link in snapshot.links:
-        electorates = electorates.after(electorates.proven(link.frame, link.certificate))
+        electorates = electorates.after_link(link)
     anchor = electorates.proven(snapshot.anchor, snapshot.certificate)
     decided = electorates.proven(snapshot.checkpoint, snapshot.proof)
     then = electorates.until(anchor.entry.index)
