@@ -21,6 +21,7 @@ from ioa_p2p.team.snapshots import Arrivals
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire.decision import Certificate, DecisionMessage
 from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.step import Remove, roster_step
 
 
 class Seat(ABC):
@@ -118,6 +119,12 @@ class Seat(ABC):
     def electorates(self) -> Electorates:
         """All that were ever in force, as far as our log tells."""
         return self._electorates
+
+    @property
+    def cuts(self) -> dict[bytes, int]:
+        """Who was removed, as is decided, and the last line of its talk that counts."""
+        steps = (roster_step(held_of(link.frame).entry.step) for link in self._log.links(self.commit_index))
+        return {step.node: step.cut for step in steps if isinstance(step, Remove)}
 
     @property
     def commit_index(self) -> int:
