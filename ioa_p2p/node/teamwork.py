@@ -118,14 +118,14 @@ class Teamwork:
         story.tell(telling.roster(event))
 
     def _roster_changed(self, event: events.RosterChanged) -> None:
-        """The channel's members are the team's; who was removed is heard no more, and counts up to its cut."""
-        if self._node in event.roster.voters:
-            self._open_channel(event.team, event.roster)
-        else:
-            self._channel.command(gossip.CloseChannel(event.team))
+        self._open_channel(event.team, event.roster)
         self._story(event.team).tell(telling.roster_changed(event))
 
     def _open_channel(self, team: bytes, roster: Roster, *, doubted: bool = False) -> None:
+        """Its members are the team's, us among them; who was removed is heard no more, and counts up to its cut."""
+        if self._node not in roster.voters:
+            self._channel.command(gossip.CloseChannel(team))
+            return
         cuts = tuple(sorted(self._machine.teams[team].election.cuts.items()))
         self._channel.command(gossip.OpenChannel(team, tuple(roster.voters), doubted, cuts))
 
