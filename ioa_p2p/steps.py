@@ -205,9 +205,10 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class FormTeam:
-    """Reserved: an order whose worker launches a team of its own."""
+    """An order whose worker launches a team of its own: one of a skill that `nests`. mode: as of Assign."""
 
     order: Order
+    mode: Literal["sync", "async"] = "async"
 
 
 @dataclass(frozen=True, slots=True)

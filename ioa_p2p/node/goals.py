@@ -79,8 +79,9 @@ class Goals:
         story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
         return story
 
-    async def pursue(self, story: Story, goal_s: float, budget: Allowance) -> None:
-        """Search, then launch; the story ends by the team's conclusion, or here when nobody fits."""
+    async def pursue(self, story: Story, goal_s: float, budget: Allowance, *, again: bool = True) -> None:
+        """Search, then launch; the story ends by the team's conclusion, or here when nobody fits. again: what is
+        missing then may be another team's. A nested team's end is its task's: who plans above says what next."""
         until = clock.now().wall + goal_s
         try:
             wants = await self._wants(story.goal, _Told(story))
@@ -94,7 +95,7 @@ class Goals:
         for need in wants.unserved:
             story.tell({"kind": "lacking", "need": need})
         if story.result is None:  # not cancelled meanwhile
-            self._launch(story, wants, until, budget)
+            self._launch(story, wants, until, budget, again=again)
 
     async def _wants(self, goal: str, on_hit: Callable[[Hit], None], without: frozenset[Agent] = frozenset()) -> Wants:
         """By the goal's meaning and words first, then by what the planner asks for. Who has not answered is no part
@@ -112,11 +113,12 @@ class Goals:
                 break
         return wants
 
-    def _launch(self, story: Story, wants: Wants, until: float, budget: Allowance) -> None:
+    def _launch(self, story: Story, wants: Wants, until: float, budget: Allowance, *, again: bool = True) -> None:
         goal_s = int(max(GOAL_S_MIN, until - clock.now().wall))
         policy = Policy(goal_s=goal_s, leaders=self._leaders(), caps=Caps(budget=budget))
-        called = frozenset((one.node, one.agent) for role in wants.roles for one in role.candidates)
-        self._launched[story.team] = _Launched(called, until, budget)
+        if again:
+            called = frozenset((one.node, one.agent) for role in wants.roles for one in role.candidates)
+            self._launched[story.team] = _Launched(called, until, budget)
         try:
             self._teams.command(Launch(story.team, story.goal, self._me(), wants.roles, policy))
         except IoaError as fault:
@@ -143,7 +145,7 @@ class Goals:
     def concluded(self, story: Story, result: dict[str, Any], state: TeamState) -> None:
         """A team is over. state: as decided."""
         launched, missing = self._launched.pop(story.team, None), None
-        if state.roster.launcher == self._me().node:
+        if state.roster.launcher == self._me().node and not state.roster.ancestors:
             unwilling = {(event["agent"], event["node"]) for event in story.bids(willing=False)}
             refused = _named(launched.called if launched else frozenset(), unwilling, among=True)
             missing = missing_in(state, refused, clock.now())

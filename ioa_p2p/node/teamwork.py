@@ -207,7 +207,7 @@ class Teamwork:
         team = self._machine.teams[event.team]
         files: list[dict[str, Any]] = []
         story = self._story(event.team)
-        if team.state.roster.launcher == self._node:
+        if team.state.roster.launcher == self._node and not team.state.roster.ancestors:  # for its owner
             try:
                 files = await self._fetch_files(event)
             except (IoaError, OSError) as fault:  # the disk refuses, or a peer's outputs cannot be read

@@ -27,6 +27,11 @@ def bid(event: events.BidHeard) -> dict[str, Any]:
     }
 
 
+def nested(event: events.NestWanted) -> dict[str, Any]:
+    """The beginning of a team that a task of another is done by."""
+    return {"kind": "started", "team": event.team.hex(), "parent": event.parent.hex(), "task": event.task.hex()}
+
+
 def roster(event: events.TeamFormed) -> dict[str, Any]:
     members = [member(one) for one in event.roster.members]
     return {"kind": "roster", "team": event.team.hex(), "goal": event.roster.goal, "members": members}

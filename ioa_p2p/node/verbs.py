@@ -11,7 +11,7 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, verbs_find, verbs_task, verbs_team, verbs_transcript
+from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task, verbs_team, verbs_transcript
 from ioa_p2p.node.arguments import budget, flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
@@ -147,7 +147,8 @@ async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
     tasks = task_rows(story.team, team, story)
     gaps = [telling.gap_row(gap) for gap in node.gossip.gaps(story.team)]
-    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result}
+    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result,
+            "children": tree.children(node.teams.teams, team)}  # fmt: skip
     return {**_summary(node, story), **told}
 
 
@@ -181,6 +182,7 @@ def _summary(node: Node, story: Story) -> dict[str, Any]:
     return {
         "team": story.team.hex(),
         "goal": story.goal,
+        "parent": tree.parent(team),
         "phase": telling.phase_name(state.phase) if state else "" if story.result else "FORMING",
         "term": team.election.term if team else 0,
         "coordinator": node_text(coordinator) if coordinator else "",

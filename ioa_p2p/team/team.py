@@ -10,7 +10,7 @@ the deadline nobody leads.
 
 from collections.abc import Sequence
 
-from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team import saved_state
@@ -64,6 +64,7 @@ from ioa_p2p.team.state import (
     TeamState,
     step_of,
 )
+from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import DecisionMessage, Entry
@@ -91,7 +92,7 @@ class Team:
         blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
         entry = open_founding(founding, ground.network, team, 0)
-        rows = _no_rows if blank else ground.rows
+        rows: Rows = (lambda space: []) if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters and lost_disk:
@@ -112,6 +113,7 @@ class Team:
             lost_disk=lost_disk,
         )  # fmt: skip
         self._affairs = Affairs(self._election, ground.network)
+        self._supervision = Supervision(roster, self.node, ground.profile)
         self._coordinator: Coordinator | None = None
         self._links = Links(roster.voters - {self.node})
         self._post = Post(team, founding, self._election, self._links)
@@ -148,6 +150,10 @@ class Team:
     def election(self) -> Election:
         return self._election
 
+    def runs(self, task: bytes, attempt: int) -> bool:
+        """Here, without a result yet."""
+        return self._worker.runs(task, attempt)
+
     # -- inputs
 
     def start(self, now: Now) -> list[Effect]:
@@ -172,6 +178,7 @@ class Team:
             raise PeerError("not-a-voter")
         if self.halted:
             return []
+        self._supervision.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
         elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
@@ -209,14 +216,8 @@ class Team:
                 return self._on_cancel(command)
             case Answer():
                 return self._on_answer(command)
-            case TaskProgress():
-                return self._carry(self._worker.progress(now, command))
-            case TaskDone():
-                return self._carry(self._worker.done(command))
-            case TaskFailed():
-                return self._carry(self._worker.failed(command))
-            case WorkerDied():
-                return self._carry(self._worker.died(now, self.state, command))
+            case TaskProgress() | TaskDone() | TaskFailed() | WorkerDied():
+                return self._carry(self._worker.hear(now, self.state, command))
 
     def _ours(self, now: Now) -> Now:
         """Time as this team counts it."""
@@ -382,8 +383,8 @@ class Team:
             self._coordinator.on_decided(entry.step, refused)
         leads = self._election.role is Role.COORDINATOR and entry.term == self._election.term
         if leads and self._coordinator is None:
-            me = (self.node, self._mine[0].agent)
-            self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
+            me, ground = (self.node, self._mine[0].agent), self._ground
+            self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, self._supervision)
         self._affairs.checkpoints.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
@@ -456,7 +457,7 @@ class Team:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
         if node != self._election.coordinator:
             return []
-        reports = self._carry(list(self._worker.open_reports()))
+        reports = self._carry(self._worker.open_reports())
         return [*reports, *self._post.lost_links(), *self._post.open_wishes(self.state)]
 
     @property
@@ -493,7 +494,3 @@ class Team:
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
-
-
-def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
-    return []

@@ -13,6 +13,9 @@ from tests.sim import (
     gossip_mutants,
     gossip_schedules,
     mutants,
+    nested,
+    nested_mutants,
+    nested_schedules,
     roster_schedules,
     schedules,
     team,
@@ -28,6 +31,7 @@ SCENARIOS = (
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
+    Scenario("nested", Teams, nested.play, nested_schedules.SCHEDULES, nested_mutants.MUTANTS),
 )
 
 

@@ -132,7 +132,7 @@ def test_a_stale_plan_is_ignored() -> None:
         (steps.Assign("sync", (ORDER, ORDER)), "sync-is-one"),
         (steps.Await((b"?" * 16,)), "no-such-task"),
         (steps.Speak(BOB.node, "bob", text="I say"), "words-in-anothers-mouth"),
-        (steps.FormTeam(ORDER), "teams within teams cannot be formed yet"),
+        (steps.FormTeam(ORDER), "bob forms no team for words.count"),
         (
             steps.Assign("async", tuple(steps.Order(BOB.node, "bob", "words.count", "é" * 2_000) for _ in range(16))),
             "too large",

@@ -154,7 +154,7 @@ UNSIGNED: tuple[Any, ...] = (
         b"state",
     ),
     decision.RosterLink(ENTRY_FRAME, (VOTE_FRAME,)),
-    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600),
+    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600, (TASK,)),
     team.BidFrame(envelope.seal(ALICE, NETWORK, Kind.BID, BID)),
     team.Decline(TEAM, "analyst", "not-allowed"),
     ROSTER,
