@@ -10,7 +10,7 @@ term to us yet: its votes may name a roster entry that we lack.
 from ioa_p2p.effects import Now
 from ioa_p2p.team.election_events import Elected
 from ioa_p2p.team.evidence import notice_loss
-from ioa_p2p.team.intake import Intake, Mandate
+from ioa_p2p.team.intake import Intake, Mandate, saved_mandate
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.seat import Seat
 from ioa_p2p.team.snapshots import Opened, check_stands_at, open_snapshot
@@ -105,4 +105,12 @@ class Follow(Seat):
         self._arrivals.settle(anchor.entry.index)
         self._log.install(anchor, certificate, links, state, checkpoint_at)
         self._electorates = electorates.after_all(self._log.between(anchor.entry.index, self.last_index))
+        self._learn_mandate(now, saved_mandate(self._log))
         self._tell_restored()
+
+    def _learn_mandate(self, now: Now, proven: Mandate) -> None:
+        """The term's first entry, which carries the votes for its coordinator, is in the state: it comes no more."""
+        if proven.term > self.term:
+            self._become_follower(now, proven.term, None)
+        if self._mandate.term < proven.term == self.term:
+            self._accept_mandate(proven)
