@@ -27,6 +27,7 @@ from ioa_p2p.team import events
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.roster import Roster
 
 PLAN_S = 60.0  # a planner that takes longer has failed; the coordinator asks again or concludes
 KEEP_S = 86_400.0  # a keeper's channel stays a day longer, for those who were away
@@ -115,7 +116,7 @@ class Teamwork:
 
     def _formed(self, event: events.TeamFormed) -> None:
         doubted = not self._machine.teams[event.team].election.may_vote
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
+        self._open_channel(event.team, event.roster, doubted=doubted)
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
@@ -131,12 +132,16 @@ class Teamwork:
         story.end(telling.halted(events.Halted(event.team, told["text"]), time.time() - story.started))
 
     def _roster_changed(self, event: events.RosterChanged) -> None:
-        """The channel's members are the team's; who was removed is heard no more."""
-        if self._node in event.roster.voters:
-            self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
-        else:
-            self._channel.command(gossip.CloseChannel(event.team))
+        self._open_channel(event.team, event.roster)
         self._story(event.team).tell(telling.roster_changed(event))
+
+    def _open_channel(self, team: bytes, roster: Roster, *, doubted: bool = False) -> None:
+        """Its members are the team's, us among them; who was removed is heard no more, and counts up to its cut."""
+        if self._node not in roster.voters:
+            self._channel.command(gossip.CloseChannel(team))
+            return
+        cuts = tuple(sorted(self._machine.teams[team].election.cuts.items()))
+        self._channel.command(gossip.OpenChannel(team, tuple(roster.voters), doubted, cuts))
 
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
@@ -145,8 +150,7 @@ class Teamwork:
         story.end(telling.halted(event, time.time() - story.started))
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
-        voters = self._machine.teams[event.team].state.roster.voters
-        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
+        self._open_channel(event.team, self._machine.teams[event.team].state.roster, doubted=True)
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.decisions import Held
+from ioa_p2p.team.decisions import Held, open_entry
 from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.wire import frames
-from ioa_p2p.wire.decision import Vote
+from ioa_p2p.wire.decision import RosterLink, Vote
 from ioa_p2p.wire.frames import Kind
+from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.step import is_known, roster_step
 
 
@@ -71,6 +72,23 @@ class Electorates:
         if certificate:
             electorate = self.at(self._open(certificate[0]).last_index)
         return electorate.check_certificate(certificate, term, coordinator)
+
+    def after_link(self, link: RosterLink) -> "Electorates":
+        """With a later change, as its proof says. Raises PeerError: 'unproven-entry', and as votes and changes do."""
+        held = self.proven(link.frame, link.certificate)
+        if roster_step(held.entry.step) is None or held.entry.index <= self.latest.roster_index:
+            raise PeerError("unproven-entry", f"entry {held.entry.index} is no later change of the roster")
+        return self.after(held)
+
+    def proven(self, frame: bytes, certificate: Sequence[bytes]) -> Held:
+        """An entry whose signer was elected, before it, for its term; its place in a log is not checked. Raises
+        PeerError: 'unproven-entry', and as `check_past` does."""
+        entry, known = open_entry(frame, self.latest.network), self.latest
+        if (entry.team, entry.incarnation) != (known.team, known.incarnation):
+            raise PeerError("unproven-entry", "an entry of another log")
+        if self.check_past(certificate, entry.term, entry.node).last_index >= entry.index:
+            raise PeerError("unproven-entry", f"entry {entry.index} was there before its term")
+        return Held(entry, frame, blake(frame))
 
     def _named(self, index: int, frame_hash: bytes) -> Electorate:
         for each in self.all:

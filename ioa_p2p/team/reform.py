@@ -117,13 +117,12 @@ class Reform:
         if self._roster:
             return [Send(node, Invitation(self._roster)) for node in sorted(self._unsigned)]
         asked = [self._source] if self._source is not None else sorted(self._asked - self._ends.keys())
-        return [Send(node, self._question) for node in asked]
+        return [Send(node, self._question(node)) for node in asked]
 
-    @property
-    def _question(self) -> Survey:
+    def _question(self, node: bytes) -> Survey:
         election = self._team.election
         after = self._base + len(self._pulled)
-        return Survey(self._team.team, election.incarnation, election.term, after, election.arrived_bytes)
+        return Survey(self._team.team, election.incarnation, election.term, after, election.arrived_bytes(node))
 
     def _go_on(self, now: Now) -> list[Effect]:
         """Once all have answered: take the longest log over, then invite."""

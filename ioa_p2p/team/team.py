@@ -139,9 +139,7 @@ class Team(Lineage):
 
     def check_admits(self, node: bytes) -> None:
         """Would we call a node in? Raises UsageError."""
-        self._affairs.check_may_ask(self.state, self.node)
-        if node in self.state.standing.nodes | self.state.standing.gone:
-            raise UsageError("already-in", "this node is in the team, or was removed from it")
+        self._affairs.check_admits(self.state, self.node, node)
 
     @property
     def election(self) -> Election:
@@ -183,6 +181,7 @@ class Team(Lineage):
         elif self._is_silent(now) or self._sleeps_through(message, known=known):
             return []
         else:
+            message = self._affairs.checkpoints.screen(peer, message)
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
         self._links.hear(peer)
         return effects
@@ -387,7 +386,7 @@ class Team(Lineage):
         if leads and self._coordinator is None:
             me, ground = (self.node, self._mine[0].agent), self._ground
             self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, self._supervision)
-        self._affairs.mark(self.state, frame)
+        self._affairs.checkpoints.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
     def _on_change(self, now: Now, change: Change) -> list[Effect]:
@@ -418,7 +417,7 @@ class Team(Lineage):
 
     def _on_checked(self, now: Now, checked: Checked) -> list[Effect]:
         try:
-            compact = self._affairs.judge(checked)
+            compact = self._affairs.checkpoints.judge(checked)
         except PeerError as fault:
             return self._halt(str(fault))
         return self._election.handle_command(now, compact) if compact is not None else []

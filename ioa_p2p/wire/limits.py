@@ -407,3 +407,7 @@ TRANSCRIPT_RECORD_BYTES_MAX = 160 * 1024  # two whole frames, the proof of a for
 TRANSCRIPT_HEAD_BYTES_MAX = 64  # the first line: a name and a version. Longer: it is no transcript
 TRANSCRIPT_AUTHORS_MAX = 320  # whoever was in one team: 64 at first, and each of 256 changes another. PeerError
 TRANSCRIPT_PAGE_ROWS = 64  # read from disk at once: 4 MiB at most
+
+# -- who came in later ------------------------------------------------------------------------------
+INTRODUCTION_LINKS_MAX = 32  # changes of the roster in one introduction: sixteen newcomers at once. Over: PeerError
+INTRODUCTION_BYTES_MAX = 64 * 1024  # frames and votes in it, half a link frame; the largest change alone is 61 KiB

@@ -236,7 +236,7 @@ class Checkpoint(Message, frozen=True, tag="checkpoint"):
 
 
 RosterStep = Admit | Promote | Remove
-_ROSTER_TAGS = (b"admit", b"promote", b"remove")  # behind an array's and a string's first byte
+_ROSTER_TAGS = (b"admit", b"promote", b"remove")
 Step = (
     Found
     | Elect
@@ -280,9 +280,19 @@ def is_known(data: bytes) -> bool:
 
 def roster_step(data: bytes) -> RosterStep | None:
     """The change of who may vote that an entry's payload is, if it is one. Never raises."""
-    if not data.startswith(_ROSTER_TAGS, 2):
+    return cast(RosterStep | None, _step_of(data, _ROSTER_TAGS, RosterStep))
+
+
+def checkpoint_step(data: bytes) -> Checkpoint | None:
+    """Likewise the checkpoint."""
+    return cast(Checkpoint | None, _step_of(data, (b"checkpoint",), Checkpoint))
+
+
+def _step_of(data: bytes, tags: tuple[bytes, ...], kind: Any) -> Any:
+    """tags: behind an array's and a string's first byte; so most entries are not decoded for this."""
+    if not data.startswith(tags, 2):
         return None
     try:
-        return cast(RosterStep, codec.decode(data, cast(Any, RosterStep)))
+        return codec.decode(data, kind)
     except PeerError:
         return None

@@ -5,13 +5,14 @@ hosts are elections alone, or whole nodes with one team.
 """
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.team import events
 from ioa_p2p.team.decisions import Base, HardState, held_of, spaces
 from ioa_p2p.team.election import Election
-from ioa_p2p.team.election_events import Committed, Elected
+from ioa_p2p.team.election_events import Committed, Elected, Restored
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
@@ -169,6 +170,8 @@ class CommitGrows:
             self._commit[node] = host.disks, saved_incarnation(host, team), saved_commit(host, team)
 
     def event(self, world: World, node: Node, event: Any) -> None:
+        if isinstance(event, Restored):
+            self._told[node] = world.hosts[node].life, event.index
         if not isinstance(event, Committed):
             return
         life, index = self._told.get(node, (0, 0))
@@ -176,6 +179,32 @@ class CommitGrows:
         if event.index != expected:
             raise Violation("I4", f"commit {event.index} told where {expected} belongs")
         self._told[node] = world.hosts[node].life, event.index
+
+
+class OneChangeAtATime:
+    """I9: a coordinator changes the roster by one voter, once the change before is decided, and an entry of its term;
+    and who votes is what the last change in a log says, for as long as it is there."""
+
+    def __init__(self, world: World) -> None:
+        self._seen: dict[Node, tuple[int, bool]] = {}
+        world.watch.append(self.watch)
+
+    def watch(self, world: World) -> None:
+        for node, member in touched(world).items():
+            changes = len(member.electorates.all)
+            before, free = self._seen.get(node, (changes, True))
+            if changes > before and member.role is Role.COORDINATOR and not (free and changes == before + 1):
+                raise Violation("I9", "a change of the roster that may not be yet")
+            self._check_in_force(member)
+            self._seen[node] = changes, _may_change(member)
+
+    def _check_in_force(self, member: Election) -> None:
+        index, held = member.electorate.roster_index, member.entry_at(member.electorate.roster_index)
+        if index >= member.first_index and (held is None or held.hash != member.electorate.roster_hash):
+            raise Violation("I9", f"votes as of entry {index}, which the log does not hold")
+        sizes = [len(one.voters) for one in member.electorates.all]
+        if any(abs(size - after) > 1 for size, after in pairwise(sizes)):
+            raise Violation("I9", f"electorates of {sizes}")
 
 
 class VotesLast:
@@ -233,11 +262,11 @@ class LeaseHolds:
             self._commit[node] = member.commit_index
 
     def _check(self, world: World, at_s: float, node: Node, member: Election, does: str) -> None:
+        """By the voters in force, or by those of before a change that it may only just have appended."""
         since = at_s - self._timing.lease_s / world.hosts[node].boot_rate - 0.001
-        heard, voters = self._heard[node], member.electorate.voters
-        near = sum(source in voters for source, at in heard.items() if at >= since)
-        if near + (node in voters) < member.electorate.majority:
-            raise Violation("I8", f"a coordinator {does} and heard {near} of {len(voters)} voters in its lease")
+        near = {source for source, at in self._heard[node].items() if at >= since} | {node}
+        if not any(len(near & one.voters) >= one.majority for one in member.electorates.all[-2:]):
+            raise Violation("I8", f"a coordinator {does} and heard {len(near) - 1} nodes in its lease")
 
 
 class Certified:
@@ -252,13 +281,16 @@ class Certified:
             return
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in member.certificate]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (event.term, event.coordinator)}
-        if len(voters & member.electorate.voters) < member.electorate.majority:
+        named = {(vote.roster_index, vote.roster_hash) for vote in votes}
+        known = [one for one in member.electorates.all if {(one.roster_index, one.roster_hash)} == named]
+        if not any(len(voters & one.voters) >= one.majority for one in known):
             raise Violation("I1", f"term {event.term} is followed on {len(voters)} votes")
 
 
 def watch_election(world: World, timing: Timing) -> None:
     """All that must hold for an election and its log."""
-    for checker in (OneCoordinator, DecidedStays, SignersAdopted, LogsMatch, CommitGrows, VotesLast, Certified):
+    log = OneCoordinator, DecidedStays, SignersAdopted, LogsMatch, CommitGrows, OneChangeAtATime, VotesLast, Certified
+    for checker in log:
         checker(world)
     LeaseHolds(world, timing)
 
@@ -285,6 +317,13 @@ def saved_entry(host: Host, team: bytes, index: int) -> bytes | None:
         anchor = codec.decode(rests, Base).anchor
         return anchor if held_of(anchor).entry.index == index else None
     return row
+
+
+def _may_change(member: Election) -> bool:
+    """As its log is: an entry of its term is decided, and so is the last change."""
+    held = member.entry_at(member.commit_index)
+    own = held is not None and held.entry.term == member.term
+    return own and member.electorate.roster_index <= member.commit_index
 
 
 def _hash_at(member: Election, index: int) -> bytes:

@@ -18,6 +18,7 @@ from tests.sim import (
     nested_schedules,
     reform,
     reform_mutants,
+    roster_schedules,
     schedules,
     team,
     team_mutants,
@@ -25,8 +26,10 @@ from tests.sim import (
 )
 from tests.sim.scenario import Scenario
 
+_DIRECTED = schedules.SCHEDULES | roster_schedules.SCHEDULES
+
 SCENARIOS = (
-    Scenario("election", Election, election.play, schedules.SCHEDULES, mutants.MUTANTS),
+    Scenario("election", Election, election.play, _DIRECTED, mutants.MUTANTS + roster_schedules.MUTANTS),
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),

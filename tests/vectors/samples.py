@@ -146,6 +146,7 @@ UNSIGNED: tuple[Any, ...] = (
     decision.HandOver(TEAM, 0, 1),
     decision.SnapshotPart(TEAM, 0, 1, 512, 5, 0, b"part", 123_456),
     decision.SnapshotAck(TEAM, 0, 1, 512, 4, 123_456),
+    decision.Introduce(TEAM, 0, 1, (decision.RosterLink(ENTRY_FRAME, (VOTE_FRAME,)),)),
     decision.Snapshot(
         ENTRY_FRAME,
         (VOTE_FRAME,),
