@@ -38,7 +38,7 @@ class ForgetTeam:
 class Say:
     """Append a line to our chain. kind: what the body is ("text"), <= 24 B. body: <= 60 KiB.
 
-    Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked'.
+    Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked', 'talk-full'.
     """
 
     team: bytes

@@ -42,6 +42,7 @@ class Chain:
         self.head = 0
         self.frozen: int | None = None
         self.evidence: tuple[bytes, ...] = ()
+        self.bytes = 0  # of all its frames
         self.lost = 0  # how far the chain is known to have been
         self.holes: set[int] = set()  # entries below the head that nobody had
         self._space = f"chat/{team.hex()}/{author.hex()}"
@@ -58,6 +59,11 @@ class Chain:
     def counts_to(self) -> int:
         """The last seq that counts: the head, or where the author's fork begins."""
         return self.head if self.frozen is None else self.frozen
+
+    @property
+    def is_full(self) -> bool:
+        """It takes no more: the same for all who hold the same entries."""
+        return self.head >= limits.CHAT_CHAIN_ENTRIES_MAX or self.bytes >= limits.CHAT_CHAIN_BYTES_MAX
 
     @property
     def previous(self) -> bytes:
@@ -92,6 +98,8 @@ class Chain:
             return self._judge_late(entry, digest)
         if seq <= limit:
             return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
+        if self.is_full:
+            return Judgement.IGNORED
         if seq == limit + 1 and (limit or self.frozen is None):
             if entry.previous[:HASH_SHORT_BYTES] != self.short(limit):
                 return Judgement.FORK
@@ -146,6 +154,7 @@ class Chain:
         if place >= 0:
             self._tail[place] = raw
             self._tail_bytes += len(raw)
+        self.bytes += len(raw)
         return Save(self._block(entry.seq), entry.seq.to_bytes(8), raw)
 
     def _extend_by_hole(self) -> None:
@@ -161,6 +170,9 @@ class Chain:
         self._shorts += digest[:HASH_SHORT_BYTES]
         self._tail.append(raw)
         self._tail_bytes += len(raw)
+        self.bytes += len(raw)
+        if self.is_full:
+            self._ahead.clear()
         while len(self._tail) > limits.CHAT_TAIL_ENTRIES or self._tail_bytes > limits.CHAT_TAIL_BYTES:
             self._tail_bytes -= len(self._tail.popleft())
 

@@ -16,7 +16,7 @@ from ioa_p2p.wire.gossip import Entry
 def read(rows: Rows, team: bytes, members: Collection[bytes]) -> Iterator[Entry]:
     """Every line of a team that was told here. Also after its channel was closed."""
     chains = {member: Chain(team, member, rows) for member in sorted(members)}
-    return replay(0.0, chains, Order(chains, forced(rows, team)))
+    return replay(0.0, chains, order_of(rows, team, chains))
 
 
 def replay(boot: float, chains: Mapping[bytes, Chain], order: Order) -> Iterator[Entry]:
@@ -34,20 +34,23 @@ def replay(boot: float, chains: Mapping[bytes, Chain], order: Order) -> Iterator
                 yield from order.add(boot, entry)
 
 
-def forced(rows: Rows, team: bytes) -> dict[bytes, int]:
-    """author -> the last seq that was told although something it had seen was missing."""
-    return {author: int.from_bytes(seq) for author, seq in rows(_forced_space(team))}
+def order_of(rows: Rows, team: bytes, authors: Collection[bytes]) -> Order:
+    """An order that knows what was told although something it had seen was missing."""
+    forced, given_up = ({author: int.from_bytes(seq) for author, seq in rows(space)} for space in _spaces(team))
+    return Order(authors, forced, given_up)
 
 
-def save_forced(team: bytes, author: bytes, seq: int) -> Save:
-    return Save(_forced_space(team), author, seq.to_bytes(8))
+def save_forced(team: bytes, forced: Mapping[bytes, int], given_up: Mapping[bytes, int]) -> list[Save]:
+    """forced: author -> the last seq told so. given_up: author -> what counts as met, `Order.given_up`."""
+    marks = zip(_spaces(team), (forced, given_up), strict=True)
+    return [Save(space, author, seq.to_bytes(8)) for space, some in marks for author, seq in some.items()]
 
 
 def forget(rows: Rows, team: bytes, members: Collection[bytes]) -> list[Save]:
     """Delete every line of a team that is over."""
     lines = [save for member in members for save in Chain(team, member, rows).forget()]
-    return [*lines, *(Save(_forced_space(team), author, None) for author, _ in rows(_forced_space(team)))]
+    return [*lines, *(Save(space, author, None) for space in _spaces(team) for author, _ in rows(space))]
 
 
-def _forced_space(team: bytes) -> str:
-    return f"chat/{team.hex()}/forced"
+def _spaces(team: bytes) -> tuple[str, str]:
+    return f"chat/{team.hex()}/forced", f"chat/{team.hex()}/given-up"

@@ -394,3 +394,8 @@ TASK_EVENTS_KEPT = 32  # of one task, for watchers that come back after a cut; o
 # -- keepers ----------------------------------------------------------------------------------------
 KEEPERS_MAX = 2  # of a team: one may be off while the other serves
 KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked by a keeper; the rest its author has
+
+# -- faults of members and disks ----------------------------------------------------------------------
+CHAT_CHAIN_ENTRIES_MAX = 65_536  # lines of one member in one team: a start reads them, some 10 us each. UsageError
+CHAT_CHAIN_BYTES_MAX = 16 * 1024 * 1024  # and their frames: 256 MiB a team of sixteen at most. Over: likewise
+CHAT_HEARSAY_MAX = CHAT_UNANSWERED_MAX  # lines shown as missing on one member's word: no author pushes more unanswered
