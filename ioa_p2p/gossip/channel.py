@@ -136,7 +136,8 @@ class Channel:
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
         if chain.is_full:
-            raise UsageError("talk-full", f"{chain.head} lines of {chain.bytes} bytes are said", "form a new team")
+            said = f"the team's talk takes no more of ours: {chain.head} lines, {chain.bytes} bytes"
+            raise UsageError("talk-full", said, "form a new team")
         if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
             raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain

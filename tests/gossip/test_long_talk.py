@@ -42,7 +42,7 @@ def test_large_lines_fill_a_talk_sooner(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(3):
         say(member, bytes(4_000))
     for one in (member, member.restarted()):
-        with pytest.raises(UsageError, match="3 lines of 12"):
+        with pytest.raises(UsageError, match="3 lines, 12"):
             say(one)
 
 

@@ -16,7 +16,7 @@ from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.step import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
-from tests.sim.jobs import NETWORK, TEAM, Jobs
+from tests.sim.jobs import NETWORK, TEAM, Jobs, Run
 from tests.sim.scenario import Violation
 from tests.sim.world import World
 
@@ -24,16 +24,20 @@ Node = Any
 
 
 class NothingFenced:
-    """I6: no worker starts an attempt that its own decided log has fenced or ended."""
+    """I6: no worker starts an attempt that its own decided log has fenced or ended. One that is told to start and to
+    stop in one breath, after a wait for the disk, does not begin."""
 
     def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         jobs.world.on_event.append(self.event)
 
     def event(self, world: World, node: Node, event: Any) -> None:
-        if not isinstance(event, StartTask):
-            return
-        lowest = _fences(world, node, event.spec.id)
-        if event.spec.attempt < lowest:
+        if isinstance(event, StartTask):
+            lowest, run = _fences(world, node, event.spec.id), self._jobs.runs[-1]
+            world.after(0.0, lambda: self._check(event, lowest, run))
+
+    def _check(self, event: StartTask, lowest: int, run: Run) -> None:
+        if event.spec.attempt < lowest and not run.over:
             raise Violation("I6", f"attempt {event.spec.attempt} starts where {lowest} is the lowest that may")
 
 
