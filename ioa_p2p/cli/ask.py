@@ -20,17 +20,25 @@ SECOND_CTRL_C_S = 2.0
 @click.option(
     "--budget", type=Budget(), help="What it may cost at most; money in units.  tokens=20000,money=0.25,calls=30"
 )
+@click.option("--key", help="Any text of yours: asked again under it, as after a crash, it is the same team.")
 @click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
 @click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")
 def command(
-    here: Here, goal: str | None, timeout_s: float, budget: dict[str, int] | None, detach: bool, resume: bool
+    here: Here,
+    goal: str | None,
+    timeout_s: float,
+    budget: dict[str, int] | None,
+    key: str | None,
+    detach: bool,
+    resume: bool,
 ) -> int:
     """Give the mesh GOAL, watch the team that forms, print its answer. Ctrl-C once detaches, twice cancels."""
     if not (goal or resume):
         raise UsageError("no-goal", "say what to do", '`ioa-p2p ask "How are my devices doing?"`')
     if resume:
         return _watch(here, "resume", {"team": goal} if goal else {}, timeout_s)
-    args = {"goal": goal, "timeout_s": timeout_s, "detach": detach} | ({"budget": budget} if budget else {})
+    extras = {"budget": budget, "key": key}
+    args = {"goal": goal, "timeout_s": timeout_s, "detach": detach, **{k: v for k, v in extras.items() if v}}
     return _watch(here, "ask", args, timeout_s)
 
 

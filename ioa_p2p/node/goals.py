@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 
-from ioa_p2p.errors import IoaError
+from ioa_p2p.errors import IoaError, UsageError
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import telling
 from ioa_p2p.node.finder import Search
@@ -20,7 +20,7 @@ from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
-from ioa_p2p.wire.ids import node_text
+from ioa_p2p.wire.ids import blake, node_text
 from ioa_p2p.wire.roster import Caps, Member
 from ioa_p2p.wire.spending import Allowance
 from ioa_p2p.wire.words import words
@@ -50,9 +50,16 @@ class Goals:
         self._me = me
         self._leaders = leaders
 
-    def begin(self, goal: str) -> Story:
-        """A new team's story; `pursue` does the work."""
-        story = self._stories.of(secrets.token_bytes(16), goal)
+    def known(self, goal: str, key: str) -> Story | None:
+        """The story of a goal that was asked under this key of its client's before. Raises UsageError('key-used')."""
+        story = self._stories.get(self._team_of(key)) if key else None
+        if story is not None and story.goal != goal:
+            raise UsageError("key-used", f"another goal was asked under the key {key!r}", "use a new key")
+        return story
+
+    def begin(self, goal: str, key: str = "") -> Story:
+        """A new team's story; `pursue` does the work. Under one key it is one team, also after a start of the node."""
+        story = self._stories.of(self._team_of(key) if key else secrets.token_bytes(16), goal)
         story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
         return story
 
@@ -92,6 +99,9 @@ class Goals:
             if search.searched.issuperset(wants.queries):
                 break
         return wants
+
+    def _team_of(self, key: str) -> bytes:
+        return blake(b"ask" + self._me().node + key.encode())[:16]
 
     def _give_up(self, story: Story, code: str, answer: str) -> None:
         result = telling.failed_launch(LaunchFailed(story.team, code), time.time() - story.started)

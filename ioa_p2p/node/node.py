@@ -353,14 +353,16 @@ class Node:
         """Whether a hit of this search has to do with what it looks for."""
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
-    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. Raises
-        UsageError('busy'), StorageError while the disk refuses: what is not written down does not begin."""
+    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None, key: str = "") -> Story:
+        """Begin a goal, one for each key; it lives on whether or not anybody follows. budget: what it may cost. Raises
+        UsageError('busy' | 'key-used'), StorageError while the disk refuses: what is not written down does not begin."""
+        if (known := self.goals.known(goal, key)) is not None:
+            return known
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
-        story = self.goals.begin(goal)
+        story = self.goals.begin(goal, key)
         asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
         pursuit = asyncio.create_task(self._pursue(story, goal_s, budget or Caps().budget))
         self._pursuits.add(pursuit)

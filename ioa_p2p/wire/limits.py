@@ -399,3 +399,4 @@ KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked
 CHAT_CHAIN_ENTRIES_MAX = 65_536  # lines of one member in one team: a start reads them, some 10 us each. UsageError
 CHAT_CHAIN_BYTES_MAX = 16 * 1024 * 1024  # and their frames: 256 MiB a team of sixteen at most. Over: likewise
 CHAT_HEARSAY_MAX = CHAT_UNANSWERED_MAX  # lines shown as missing on one member's word: no author pushes more unanswered
+ASK_KEY_CHARS_MAX = 200  # a client's name for a goal it may ask again: any id fits. UsageError
