@@ -355,7 +355,7 @@ class Node:
 
     def ask(self, goal: str, goal_s: float, budget: Allowance | None = None, key: str = "") -> Story:
         """Begin a goal, one for each key; it lives on whether or not anybody follows. budget: what it may cost. Raises
-        UsageError('busy' | 'key-used'), StorageError while the disk refuses: what is not written down does not begin."""
+        UsageError('busy' | 'key-used'), StorageError while the disk refuses: nothing begins unless written down."""
         if (known := self.goals.known(goal, key)) is not None:
             return known
         if self.health is not None:
