@@ -22,8 +22,8 @@ import ioa_p2p.mind
 from bench import _corpus
 from ioa_p2p.mind.codebook import Codebook, unit
 from ioa_p2p.mind.lexicon import bag
-from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import card_text
+from ioa_p2p.mind.texts import card_words
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.sketch import NUMBERS

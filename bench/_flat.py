@@ -13,9 +13,9 @@ import numpy as np
 from bench._corpus import Entry, Query
 from ioa_p2p.mind.cover import cover, needs
 from ioa_p2p.mind.lexicon import bag, lexicon, root
-from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning
 from ioa_p2p.mind.ranking import WORDS_WEIGHT, Ranker
+from ioa_p2p.mind.texts import card_words
 
 COVER_AMONG = 50  # the best for the whole question, of which the covering set is chosen
 

@@ -22,9 +22,9 @@ from bench._corpus import Entry, Query
 from bench._measure import Figures, arguments, percentile, report, say
 from bench._mesh import Cost, FullMesh
 from ioa_p2p.mind.lexicon import bag
-from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning, card_text, load
 from ioa_p2p.mind.ranking import Question, Ranker
+from ioa_p2p.mind.texts import card_words
 from ioa_p2p.node import query as node_query
 from ioa_p2p.node.answer import answer_of
 from ioa_p2p.node.sense import CELLS_OF_AGENT, Aspect, aspect_at

@@ -18,8 +18,8 @@ from bench._measure import Figures, arguments, report, say
 from bench._mesh import FullMesh
 from bench.search import ASKERS, Bench, reported
 from bench.search import recall as reached
-from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning, load
+from ioa_p2p.mind.texts import card_words
 from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.words import words
 

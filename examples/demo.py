@@ -286,7 +286,8 @@ def cost_told(spent: Mapping[str, int]) -> str:
     """What the plan cost. Tokens are a model's alone."""
     if not spent.get("tokens"):
         return "planned   by rules: the model gave no usable answer; the nodes' logs say why"
-    return f"planned   by the model: {spent['tokens']} tokens; {spent['calls']} calls of models and agents"
+    spent_told = f"{spent['tokens']} tokens; {spent['calls']} calls of models and agents"
+    return f"planned   with the model, by rules where its answer was of no use: {spent_told}"
 
 
 def put_on_hosts(hosts: Hosts, names: Iterable[str]) -> dict[str, str]:

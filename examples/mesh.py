@@ -21,10 +21,15 @@ from typing import Any, TypeVar
 
 import psutil
 
+from ioa_p2p.cli import client
+from ioa_p2p.errors import IoaError
+from ioa_p2p.node.home import Home
+
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-m", "ioa_p2p.cli"]
 READY_WAIT_S = 60.0
 STOP_WAIT_S = 8.0
+CALL_WAIT_S = 5.0
 T = TypeVar("T")
 
 
@@ -70,6 +75,13 @@ class MeshNode:
             why = result.get("message") or result.get("answer") or result
             raise CommandError(f"{self.name}: ioa-p2p {arguments[0]}: {why}")
         return result
+
+    def call(self, verb: str, **args: str) -> dict[str, Any]:
+        """What its control socket answers to a verb, without a process for it; empty while it does not."""
+        try:
+            return client.ask(Home(self.name, self.home, self.home).socket, verb, args, CALL_WAIT_S)
+        except IoaError:
+            return {}
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
         """`ioa-p2p up` as a child of ours. wrapper: words before it, which must end as that process."""

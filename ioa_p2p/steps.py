@@ -56,12 +56,13 @@ class Role:
 class Wants:
     """What a goal needs. queries: index-key texts to search ("word:chart", "out:metrics.samples"), those
     searched already included. roles: filled as far as found. done: the roles meet the goal and every query
-    was searched. missing: input types that nobody found gives."""
+    was searched. missing: input types that nobody found gives. unserved: needs of the goal that nobody found meets."""
 
     queries: tuple[str, ...]
     roles: tuple[Role, ...]
     done: bool
     missing: tuple[str, ...] = ()
+    unserved: tuple[str, ...] = ()
 
 
 # -- what a planner sees
@@ -204,20 +205,21 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class FormTeam:
-    """Reserved: an order whose worker launches a team of its own."""
+    """An order whose worker launches a team of its own: one of a skill that `nests`. mode: as of Assign."""
 
     order: Order
+    mode: Literal["sync", "async"] = "async"
 
 
 @dataclass(frozen=True, slots=True)
 class Conclude:
-    """The end. evidence: (task id, what it said). result: the task whose outputs are the answer. Who did what
-    and what it cost is not the planner's to say: the coordinator reads it from the log."""
+    """The end. evidence: (task id, what it said). results: the tasks whose outputs are the answer, one a need of the
+    goal. Who did what and what it cost is not the planner's to say: the coordinator reads it from the log."""
 
     outcome: Literal["done", "partial", "failed"]
     answer: str
     evidence: tuple[tuple[bytes, str], ...] = ()
-    result: bytes | None = None
+    results: tuple[bytes, ...] = ()
 
 
 Step = Speak | Assign | Await | FormTeam | Conclude

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests.live.lives import KINDS, Death, Lives
 
-NTHS = (1, 2)  # groups of a kind: the first of a life, and one in its middle
+NTHS = (1, 2)  # groups of a kind: the first of a life, and the next
+MORE = {"trust": (1,), "vote": (1, 2, 4), "decision": (1, 2, 6, 10)}  # but of some there is one only, or are many
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
 
 def play(kind: str) -> Lives:
     """All deaths of one kind, one after another in one folder."""
-    deaths = [Death(kind, nth, when) for nth in NTHS for when in ("before", "after")]
+    deaths = [Death(kind, nth, when) for nth in MORE.get(kind, NTHS) for when in ("before", "after")]
     with tempfile.TemporaryDirectory() as folder:
         return Lives(Path(folder)).live(deaths)
 

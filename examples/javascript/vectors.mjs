@@ -25,6 +25,8 @@ const IDENTIFIERS = {
   record: ({ node, agent }) => recordKey(bytes(node), agent),
   index: ({ text }) => indexKey(text),
   pointer: ({ index, depth, publisher }) => pointerKey(bytes(index), depth, bytes(publisher)),
+  "nested-team": ({ key, node, attempt }) =>
+    blake(Buffer.concat([Buffer.from("nest"), bytes(key), bytes(node), Buffer.from([attempt])]), 16),
   card: ({ card }) => blake(bytes(card)),
 };
 

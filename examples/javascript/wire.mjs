@@ -52,7 +52,7 @@ export const same = (a, b) => a.length === b.length && a.every((byte, at) => byt
 
 const KINDS = [
   "", "record", "pointer", "log", "vote", "decision", "grant", "invite", "bid", "task", "result", "cert", "revoke",
-  "token", "receipt", "ticket", "seeds",
+  "token", "receipt", "ticket", "seeds", "transcript",
 ];
 const BODY_BYTES_MAX = { record: 1024, pointer: 192 };
 const FIELDS = {

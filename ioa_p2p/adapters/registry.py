@@ -23,6 +23,7 @@ BUILT_IN = {  # as in pyproject.toml, so that a source tree works before it is i
     "python": "ioa_p2p.adapters.python:PythonAdapter",
     "process": "ioa_p2p.adapters.process:ProcessAdapter",
     "openai": "ioa_p2p.adapters.openai:OpenAIAdapter",
+    "team": "ioa_p2p.adapters.team:TeamAdapter",
 }
 
 

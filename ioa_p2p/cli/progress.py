@@ -66,6 +66,9 @@ class Progress:
             "unsaid": lambda e: f"unsaid    {e['reason']}",
             "task": self._task,
             "orphan": lambda e: f"orphan    {e['task'][:6]} attempt {e['attempt']} {e['state']} too late; kept apart",
+            "lacking": lambda e: f"lacking   nobody was found for: {e['need']}",
+            "again": lambda e: f"again     without {', '.join(map(self.who, e['without']))}: {e['goal']}",
+            "halted": lambda e: f"halted    this node: {e['reason']}",
             "missing": lambda e: f"missing   {e['name']}: {e['note']}",
             "concluded": lambda e: f"ended     {e['outcome']}",
         }

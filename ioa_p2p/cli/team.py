@@ -1,10 +1,14 @@
 """`ioa-p2p team`: the teams this node takes part in."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
+from ioa_p2p.cli import transcript
 from ioa_p2p.cli.here import Here, node_command
+
+BELOW = "└ "
 
 
 @click.group()
@@ -14,14 +18,15 @@ def command() -> None:
 
 @node_command(command, name="list")
 def list_teams(here: Here) -> None:
-    """All teams, newest first."""
+    """All teams, newest first, each with those that work for it below."""
     from ioa_p2p.cli.output import columns
 
     answer = here.ask("teams")
     rows = [
-        (team["team"], team.get("outcome") or team["phase"], team["term"], team["tasks_open"], team["goal"][:60])
-        for team in answer["teams"]
-    ]
+        (BELOW * depth + team["team"], team.get("outcome") or team["phase"], team["term"], team["tasks_open"],
+         team["goal"][:60])
+        for depth, team in _as_tree(answer["teams"])
+    ]  # fmt: skip
     here.out.result(answer, columns(("TEAM", "STATE", "TERM", "OPEN TASKS", "GOAL"), rows))
 
 
@@ -36,7 +41,7 @@ def show(here: Here, team: str | None) -> None:
 @node_command(command, name="cancel")
 @click.argument("team")
 def cancel(here: Here, team: str) -> None:
-    """End a team's work; its running tasks are cancelled first."""
+    """End a team's work: its running tasks first, and the teams below."""
     here.out.result(here.ask("cancel", {"team": team}), f"team {team}: cancel is under way")
 
 
@@ -59,15 +64,38 @@ def remove(here: Here, team: str, node: str) -> None:
     here.out.result(answer, f"team {team}: {node} is being removed")
 
 
+command.add_command(transcript.export)
+command.add_command(transcript.replay)
+
+
 def _text(team: dict[str, Any]) -> str:
     from ioa_p2p.cli.output import columns, one_line, pairs
 
-    rest = {key: value for key, value in team.items() if key not in ("members", "tasks", "chat", "gaps", "history")}
+    listed = ("members", "tasks", "chat", "gaps", "history", "children")
+    rest = {key: value for key, value in team.items() if key not in listed}
     parts = [pairs(rest)]
     parts.append(columns(("MEMBER", "NODE"), [(member["agent"], member["node"]) for member in team.get("members", [])]))
     tasks = [(task["task"], task["skill"], task["state"], task["agent"]) for task in team.get("tasks", [])]
     parts.append(columns(("TASK", "SKILL", "STATE", "AGENT"), tasks))
+    below = [(BELOW * depth + child["team"], child["state"], child["agent"]) for depth, child in _below(team)]
+    parts.append(columns(("TEAM BELOW", "TASK", "AGENT"), below) if below else "")
     parts.append("\n".join(one_line(f"{line['who']}: {line['text']}") for line in team.get("chat", [])))
     gaps = [(gap["node"], f"{gap['first']} to {gap['last']}") for gap in team.get("gaps", [])]
     parts.append(columns(("NOBODY HAS LINES OF", "NUMBERS"), gaps) if gaps else "")
     return "\n\n".join(part for part in parts if part)
+
+
+def _as_tree(teams: Sequence[dict[str, Any]], parent: str = "", depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(how far below, team), children right after their parent; one whose parent is not here stands by itself."""
+    known = {team["team"] for team in teams}
+    for team in teams:
+        above = team.get("parent", "")
+        if (above if above in known else "") == parent:
+            yield depth, team
+            yield from _as_tree(teams, team["team"], depth + 1)
+
+
+def _below(team: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    for child in team.get("children", []):
+        yield depth, child
+        yield from _below(child, depth + 1)

@@ -29,6 +29,7 @@ SIGNED = {
     "INVITE": "team.Invite",
     "BID": "team.Bid",
     "SEEDS": "seeds.SeedList",
+    "TRANSCRIPT": "transcript.Seal",
 }
 LINK = {
     "HELLO": "link.Hello",

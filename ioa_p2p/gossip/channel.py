@@ -9,7 +9,8 @@ Nobody waits for anybody: a member whose acknowledgements lag is "behind", gets 
 """
 
 import random
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Mapping
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.keys import NodeKey
@@ -33,12 +34,21 @@ class Channel:
     """State of one team on one node. Every method returns effects; none changes state before it raises."""
 
     def __init__(
-        self, team: bytes, members: Iterable[bytes], key: NodeKey, network: bytes, rows: Rows, rng: random.Random
+        self,
+        team: bytes,
+        members: Collection[bytes],
+        key: NodeKey,
+        network: bytes,
+        rows: Rows,
+        rng: random.Random,
+        cuts: Mapping[bytes, int],
     ) -> None:
+        """cuts: who was removed, and the last of its lines that counts; these are still pulled of others."""
         self.team = team
+        self.members = frozenset(members)
         self.decisions = b""
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
-        self._chains = {member: Chain(team, member, rows) for member in sorted(members)}
+        self._chains = transcript.chains_of(rows, team, members, cuts)
         self._order = transcript.order_of(rows, team, self._chains)
         self._doubt = Doubt()
         self._marks = Marks()
@@ -46,15 +56,12 @@ class Channel:
         self._repair = Repair(rng)
         self._gaps = Gaps(self._chains)
         self._covered: dict[bytes, int] = {}
+        self._past: Counter[bytes] = Counter()  # our own lines from before this start, by 8 B of their hash
         self._owed: dict[bytes, dict[tuple[bytes, bytes], None]] = {}
         self._source: dict[bytes, bytes] = {}
         self._pulled = False  # whether the entry being taken in answers a want of ours
         self._told: dict[bytes, float] = {}
         self._armed: dict[str, float] = {}
-
-    @property
-    def members(self) -> Collection[bytes]:
-        return self._chains.keys()
 
     @property
     def gaps(self) -> list[tuple[bytes, int, int]]:
@@ -82,18 +89,27 @@ class Channel:
         self._load(now, self._chains)
         return [*self._arm_gaps(), *self._tell_later(now), *self.relink(now, links)]
 
-    def change(self, now: Now, members: Collection[bytes], links: Collection[bytes]) -> list[Effect]:
-        """Another roster: newcomers get a chain, the chains of those who left count no more."""
-        for author in [author for author in self._chains if author not in members]:
-            del self._chains[author]
-        fresh = sorted(set(members) - self._chains.keys())
-        self._chains.update((author, Chain(self.team, author, self._rows)) for author in fresh)
+    def change(
+        self, now: Now, members: Collection[bytes], cuts: Mapping[bytes, int], links: Collection[bytes]
+    ) -> list[Effect]:
+        """Another roster: newcomers get a chain. cuts: fresh ones; the chains of these end there, and those of others
+        who left count no more."""
+        self.members = frozenset(members)
+        chains = transcript.chains_of(self._rows, self.team, members, cuts)
+        fresh = [author for author in chains if author not in self._chains]
+        for author, chain in list(self._chains.items()):
+            if author in cuts:
+                chain.end_at(cuts[author])
+                self._order.end(author, chain.end)
+            elif author not in members and chain.cut is None:
+                del self._chains[author]
+        self._chains.update((author, chains[author]) for author in fresh)
         self._load(now, fresh)
         return [*self._show(self._order.release()), *self._arm_gaps(), *self.relink(now, links)]
 
     def relink(self, now: Now, links: Collection[bytes]) -> list[Effect]:
         """The live links changed: our frontier goes to the fresh ones now, to the others soon."""
-        fresh, gone = self._reach.relink(self._chains, links)
+        fresh, gone = self._reach.relink([author for author in self._chains if author in self.members], links)
         for member in gone:
             self._repair.lose(member)
             self._owed.pop(member, None)
@@ -113,8 +129,16 @@ class Channel:
         for entry in transcript.replay(now.boot, {author: self._chains[author] for author in authors}, self._order):
             if entry.node == self._me:
                 self._covered.update(entry.seen)
+                self._past[blake(entry.body, 8)] += 1
 
     # -- saying
+
+    def recalls(self, body: bytes) -> bool:
+        """Whether we said this before our start; each such line is recalled once."""
+        words = blake(body, 8)
+        found = self._past[words] > 0
+        self._past[words] -= found
+        return found
 
     def say(self, now: Now, kind: str, body: bytes) -> list[Effect]:
         """Append to our chain and push. Raises UsageError as `commands.Say` says."""
@@ -138,7 +162,7 @@ class Channel:
         if chain.is_full:
             said = f"the team's talk takes no more of ours: {chain.head} lines, {chain.bytes} bytes"
             raise UsageError("talk-full", said, "form a new team")
-        if self._doubt.lasts(chain.head, self._chains.keys() - {self._me}):
+        if self._doubt.lasts(chain.head, self.members - {self._me}):
             raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
 
@@ -298,7 +322,7 @@ class Channel:
         effects: list[Effect] = []
         for member, author, seq in message.marks:
             chain = self._chains.get(author)
-            if chain is None or member not in self._chains or (member != peer and seq > chain.head):
+            if chain is None or member not in self.members or (member != peer and seq > chain.head):
                 continue
             effects += self._note(now, member, author, seq)
             if member == peer and seq > chain.counts_to:
@@ -320,8 +344,8 @@ class Channel:
     def _delivered(self, now: Now, member: bytes, seq: int) -> list[Effect]:
         if not seq or member == self._me:
             return []
-        count = len([holder for holder in self._marks.holders(self._me, seq) if holder != self._me])
-        effects: list[Effect] = [Emit(Delivered(self.team, seq, count, len(self._chains) - 1))]
+        count = len(self.members.intersection(self._marks.holders(self._me, seq)) - {self._me})
+        effects: list[Effect] = [Emit(Delivered(self.team, seq, count, len(self.members) - 1))]
         if member in self._reach.behind and not self._reach.lags(member, self._chains[self._me].head):
             self._reach.behind.discard(member)
             effects += [Emit(Behind(self.team, member, False)), *self._tell(now, [member])]
@@ -382,7 +406,7 @@ class Channel:
         held_back = self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2
         if chain.frozen is not None or chain.is_full or held_back:
             return {}
-        marks = {member: self._marks.of(author, member) for member in self._reach.linked}
+        marks = {member: chain.up_to_cut(self._marks.of(author, member)) for member in self._reach.linked}
         return {member: seq for member, seq in marks.items() if seq > chain.head}
 
     def _acknowledge(self) -> list[Effect]:

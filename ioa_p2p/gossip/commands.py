@@ -9,13 +9,15 @@ from ioa_p2p.wire.gossip import Manifest
 class OpenChannel:
     """Join a team's channel, or change its members. Survives restarts until CloseChannel.
 
-    members: node keys, ours included. doubted: our disk forgot some of it; see `gossip.doubt`.
+    members: node keys, ours included. doubted: our disk forgot some of it; see `gossip.doubt`. cuts: who was removed,
+    and the last of its lines that counts; remembered, and final.
     Raises UsageError('bad-members').
     """
 
     team: bytes
     members: tuple[bytes, ...]
     doubted: bool = False
+    cuts: tuple[tuple[bytes, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,14 @@ class ForgetTeam:
 class Say:
     """Append a line to our chain. kind: what the body is ("text"), <= 24 B. body: <= 60 KiB.
 
+    recalled: we are told our past again after a start, so what our chain held by then is not said twice.
     Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked', 'talk-full'.
     """
 
     team: bytes
     kind: str
     body: bytes
+    recalled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,17 @@ docs/wire.md, "Team channel": a frontier is author -> (seq, 8 B head hash).
 from collections.abc import Iterable, Mapping
 
 from ioa_p2p.gossip.log import Chain
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.gossip import Head
 
 
 def heads(chains: Mapping[bytes, Chain], linked: Iterable[bytes]) -> tuple[Head, ...]:
-    """What we hold of each member's chain, and with whom we have a live link."""
+    """What we hold of each chain, as many as fit, and with whom we have a live link."""
     live = frozenset(linked)
+    members_first = sorted(chains.items(), key=lambda item: item[1].cut is not None)
     return tuple(
-        Head(author, chain.counts_to, chain.short(chain.counts_to), author in live) for author, chain in chains.items()
+        Head(author, chain.counts_to, chain.short(chain.counts_to), author in live)
+        for author, chain in members_first[: limits.CHAT_MEMBERS_MAX]
     )
 
 

@@ -38,8 +38,10 @@ class Judgement(Enum):
 class Chain:
     """One author's entries of one team. `head` is the last seq without holes, 0 when empty."""
 
-    def __init__(self, team: bytes, author: bytes, rows: Rows) -> None:
+    def __init__(self, team: bytes, author: bytes, rows: Rows, cut: int | None = None) -> None:
+        """cut: the last seq that counts of an author that was removed."""
         self.head = 0
+        self.cut = cut
         self.frozen: int | None = None
         self.evidence: tuple[bytes, ...] = ()
         self.bytes = 0  # of all its frames
@@ -57,8 +59,24 @@ class Chain:
 
     @property
     def counts_to(self) -> int:
-        """The last seq that counts: the head, or where the author's fork begins."""
-        return self.head if self.frozen is None else self.frozen
+        """The last seq that counts: the head, or where the author's fork begins, or the cut."""
+        return self.up_to_cut(self.head if self.frozen is None else self.frozen)
+
+    @property
+    def end(self) -> int | None:
+        """The last seq that can ever count, if there is one."""
+        return self.cut if self.frozen is None else self.up_to_cut(self.frozen)
+
+    def up_to_cut(self, seq: int) -> int:
+        return seq if self.cut is None else min(seq, self.cut)
+
+    def end_at(self, cut: int) -> None:
+        """Its author was removed: what is above counts no more, held or not. The first cut stays."""
+        if self.cut is not None:
+            return
+        self.cut = cut
+        self._ahead = {seq: ahead for seq, ahead in self._ahead.items() if seq <= cut}
+        self.holes = {seq for seq in self.holes if seq <= cut}
 
     @property
     def is_full(self) -> bool:
@@ -88,6 +106,8 @@ class Chain:
     def judge(self, entry: Entry, digest: bytes) -> Judgement:
         """Cheap: compares numbers and hashes, changes nothing. One more fork of a frozen chain counts only if it
         shows less in common."""
+        if entry.seq != self.up_to_cut(entry.seq):
+            return Judgement.IGNORED
         judgement = self._judge(entry, digest)
         is_news = self.frozen is None or self.fork_seq(entry) <= self.frozen
         return judgement if judgement is not Judgement.FORK or is_news else Judgement.IGNORED
@@ -197,7 +217,7 @@ class Chain:
 
     def frames(self, first: int, last: int) -> Iterator[bytes]:
         """Whole frames first..last, as far as they are held; the tail from memory, older ones from disk."""
-        last = min(last, self.head)
+        last = self.up_to_cut(min(last, self.head))
         tail_first = self.head - len(self._tail) + 1
         on_disk = min(last, tail_first - 1)
         for seq, raw in self._saved(first, on_disk):
@@ -209,8 +229,10 @@ class Chain:
 
     def load(self) -> Iterator[Entry]:
         """Read the chain back from disk, entry by entry, links checked. Stops at the first damaged row:
-        the rest is pulled again from others; `lost` tells how far the chain had been."""
-        for seq, raw in self._saved(1, None):
+        the rest is pulled again from others; `lost` tells how far the chain had been. What is above a cut is left."""
+        for seq, raw in self._saved(1, self.cut):
+            if seq != self.up_to_cut(seq):
+                return
             if raw == _HOLE and not self.lost and seq == self.head + 1:
                 self._extend_by_hole()
                 continue

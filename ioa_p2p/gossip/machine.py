@@ -69,7 +69,8 @@ class GossipMachine:
         """Go on with every channel that was open."""
         effects = self._blobs.clean(now)
         for team, members in self._rows(_OPEN):
-            effects += self._open(now, team, codec.decode(members, tuple[bytes, ...]))
+            known = transcript.cuts(self._rows, team)
+            effects += self._open(now, team, codec.decode(members, tuple[bytes, ...]), known)
         return effects
 
     def gaps(self, team: bytes) -> list[tuple[bytes, int, int]]:
@@ -147,12 +148,13 @@ class GossipMachine:
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
         """One of `gossip.commands`. Raises UsageError."""
         match command:
-            case Say(team, kind, body):
-                return self._of(team).say(now, kind, body)
+            case Say(team, kind, body, recalled):
+                channel = self._of(team)
+                return [] if recalled and channel.recalls(body) else channel.say(now, kind, body)
             case LinkPeer(node, up):
                 return self._link(now, node, up)
-            case OpenChannel(team, members, doubted):
-                joined = self._join(now, team, members)
+            case OpenChannel(team, members, doubted, cuts):
+                joined = self._join(now, team, members, dict(cuts))
                 if doubted:
                     self._channels[team].doubt()
                 return joined
@@ -183,18 +185,23 @@ class GossipMachine:
             raise UsageError("unknown-team", f"no channel is open for team {team.hex()}", "open it first")
         return channel
 
-    def _join(self, now: Now, team: bytes, members: tuple[bytes, ...]) -> list[Effect]:
+    def _join(self, now: Now, team: bytes, members: tuple[bytes, ...], cuts: dict[bytes, int]) -> list[Effect]:
         unique = tuple(sorted(set(members)))
         if self._key.node not in unique or len(unique) > limits.CHAT_MEMBERS_MAX:
             raise UsageError("bad-members", f"{len(unique)} members", "name at most 64, this node among them")
         channel = self._channels.get(team)
-        if channel and unique == tuple(sorted(channel.members)):
+        known = transcript.cuts(self._rows, team)
+        fresh = {author: seq for author, seq in cuts.items() if author not in known}
+        if channel and not fresh and unique == tuple(sorted(channel.members)):
             return []
-        save = Save(_OPEN, team, codec.encode(unique))
-        return [save, *(channel.change(now, unique, self._links) if channel else self._open(now, team, unique))]
+        saves = [Save(_OPEN, team, codec.encode(unique))]
+        saves += [transcript.save_cut(team, author, seq) for author, seq in fresh.items()]
+        if channel:
+            return [*saves, *channel.change(now, unique, fresh, self._links)]
+        return [*saves, *self._open(now, team, unique, known | fresh)]
 
-    def _open(self, now: Now, team: bytes, members: tuple[bytes, ...]) -> list[Effect]:
-        channel = Channel(team, members, self._key, self._network, self._rows, self._rng)
+    def _open(self, now: Now, team: bytes, members: tuple[bytes, ...], cuts: dict[bytes, int]) -> list[Effect]:
+        channel = Channel(team, members, self._key, self._network, self._rows, self._rng, cuts)
         self._channels[team] = channel
         return channel.open(now, self._links)
 

@@ -14,7 +14,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.llm.port import Reply
 from ioa_p2p.llm.reading import is_object, read_object
 from ioa_p2p.mind.labels import Labels
-from ioa_p2p.mind.prompt import allowed
+from ioa_p2p.mind.prompt import allowed, nests
 from ioa_p2p.steps import Assign, Await, Conclude, FormTeam, MemberView, Order, Source, Speak, Step, TaskView, View
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.roster import SkillBrief
@@ -32,7 +32,7 @@ class Read:
     why: str = ""
 
 
-def read(reply: Reply, view: View, *, nests: bool = False) -> Read:
+def read(reply: Reply, view: View) -> Read:
     """Raises PeerError, whose text is for the model."""
     if reply.finish == "refused":
         raise _bad("you refused, yet only a step is wanted; if nothing can be done, conclude as failed")
@@ -44,7 +44,7 @@ def read(reply: Reply, view: View, *, nests: bool = False) -> Read:
     step = fields.get("step", fields)  # some models leave the outer object out
     if not is_object(step):
         raise _bad("there is no step in it")
-    made = _Reader(view, nests).step(step)
+    made = _Reader(view).step(step)
     return Read(made, _wait(step), _text(fields, "why", 200))
 
 
@@ -54,14 +54,13 @@ def _wait(step: dict[str, Any]) -> Wait:
 
 
 class _Reader:
-    def __init__(self, view: View, nests: bool) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
-        self._nests = nests
         self._labels = Labels(view)
 
     def step(self, step: dict[str, Any]) -> Step:
         do = step.get("do")
-        known = [*allowed(self._view), *(["form_team"] if self._nests else [])]
+        known = [*allowed(self._view), *(["form_team"] if nests(self._view) else [])]
         if do not in known:
             raise _bad(f"{do!r:.40} is no step you may take now; you may: {', '.join(known)}")
         reads = {
@@ -92,7 +91,11 @@ class _Reader:
         return Assign("sync" if sync and not self._running() else "async", tuple(orders))
 
     def _form_team(self, step: dict[str, Any]) -> Step:
-        return FormTeam(self._order(step.get("order"), 1))
+        order = self._order(step.get("order"), 1)
+        member = next(one for one in self._view.members if (one.node, one.agent) == (order.node, order.agent))
+        if not self._skill(member, order.skill).nests:
+            raise _bad(f"{order.agent} forms no team for {order.skill}; assign it")
+        return FormTeam(order)
 
     def _await(self, step: dict[str, Any]) -> Step:
         labels = [label for label in _list(step, "tasks") if isinstance(label, str)]
@@ -181,7 +184,7 @@ class _Reader:
         if outcome == "failed":
             self._check_despair()
         evidence = self._evidence([label for label in _list(step, "evidence") if isinstance(label, str)])
-        return Conclude(outcome, answer, evidence, result.id if result else None)
+        return Conclude(outcome, answer, evidence, (result.id,) if result else ())
 
     def _check_proof(self) -> None:
         """A goal is done by tasks that succeeded, or by what others said."""

@@ -25,11 +25,15 @@ class Bag:
     counts: Mapping[str, int]
     size: int
 
+    @classmethod
+    def of(cls, roots: Iterable[str]) -> "Bag":
+        counts = Counter(roots)
+        return cls(counts, counts.total())
+
 
 def bag(words: Iterable[str]) -> Bag:
     """words: as `wire.words.words` gives them."""
-    counts = Counter(map(root, words))
-    return Bag(counts, counts.total())
+    return Bag.of(map(root, words))
 
 
 def root(word: str) -> str:
@@ -60,15 +64,16 @@ class Lexicon:
 
     def weight(self, word: str) -> float:
         """How much a word tells: rare ones more."""
-        return self._idf(root(word))
+        return self.idf(root(word))
 
     def score(self, question: Iterable[str], text: Bag) -> float:
         """BM25 of one text for the roots of a question, each once; 0 = nothing in common."""
         longer = _K1 * (1 - _B + _B * text.size / self.text_size)
         counts = ((root, text.counts[root]) for root in question if root in text.counts)
-        return sum(self._idf(root) * count * (_K1 + 1) / (count + longer) for root, count in counts)
+        return sum(self.idf(root) * count * (_K1 + 1) / (count + longer) for root, count in counts)
 
-    def _idf(self, root: str) -> float:
+    def idf(self, root: str) -> float:
+        """The same, of a root."""
         holding = self.holding.get(root, self.least)
         return math.log(1 + (self.texts - holding + 0.5) / (holding + 0.5))
 

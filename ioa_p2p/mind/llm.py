@@ -22,7 +22,7 @@ from ioa_p2p.llm.port import Message, Model, ModelError, Reply, Request, Usage, 
 from ioa_p2p.mind.answer import Read, Wait, read
 from ioa_p2p.mind.history import within
 from ioa_p2p.mind.planner import Planner, introduction
-from ioa_p2p.mind.prompt import complaint, messages
+from ioa_p2p.mind.prompt import complaint, messages, nests
 from ioa_p2p.mind.schema import step_shape
 from ioa_p2p.steps import Await, FoundAgent, Planned, Speak, Step, Turn, View, Wants
 from ioa_p2p.wire import limits
@@ -47,7 +47,7 @@ class _Talk:
 
 
 class ModelPlanner:
-    """A `Planner`. rules: who plans where the model does not. nests: members may be told to form teams."""
+    """A `Planner`. rules: who plans where the model does not."""
 
     def __init__(
         self,
@@ -55,15 +55,12 @@ class ModelPlanner:
         rules: Planner,
         *,
         count: Callable[[str], int] = tokens_of,
-        nests: bool = False,
         fence: Fence | None = None,
     ) -> None:
         self._model = model
         self._rules = rules
         self._count = count
-        self._nests = nests
         self._fence = fence or Fence(secrets.token_hex(4))
-        self._shape = step_shape(nests=nests)
         self._talks: OrderedDict[bytes, _Talk] = OrderedDict()
         self._failures, self._rest_until = 0, 0.0
 
@@ -107,11 +104,11 @@ class ModelPlanner:
 
     async def _asked(self, view: View, talk: _Talk) -> tuple[Read | None, Usage]:
         """A usable step, or None, and what was spent. Raises ModelError with all that was spent."""
-        asked = messages(view, self._fence, self._count, nests=self._nests)
+        asked = messages(view, self._fence, self._count)
         deadline = asyncio.get_running_loop().time() + min(STEP_S, view.seconds_left)
         spent = Usage()
         for _ in range(CALLS_MAX):
-            request = self._request(asked, deadline)
+            request = self._request(asked, deadline, view)
             if self._is_resting or talk.refused >= CALLS_MAX or self._is_too_dear(request, view, spent):
                 return None, spent
             try:
@@ -121,15 +118,15 @@ class ModelPlanner:
                 raise
             self._failures, spent = 0, spent + reply.usage
             try:
-                return read(reply, view, nests=self._nests), spent
+                return read(reply, view), spent
             except PeerError as fault:
                 log.info("the model's step cannot be used: %s", fault)
                 asked = (*asked, *_again(reply, fault))
         return None, spent
 
-    def _request(self, asked: tuple[Message, ...], deadline: float) -> Request:
+    def _request(self, asked: tuple[Message, ...], deadline: float, view: View) -> Request:
         left_s = max(0.0, deadline - asyncio.get_running_loop().time())
-        return Request(asked, limits.PLAN_ANSWER_TOKENS_MAX, left_s, self._shape)
+        return Request(asked, limits.PLAN_ANSWER_TOKENS_MAX, left_s, step_shape(nests=nests(view)))
 
     def _is_too_dear(self, request: Request, view: View, spent: Usage) -> bool:
         """It would cost more than the team has left."""

@@ -34,13 +34,18 @@ failed, and say what is missing. {fence}"""
 _NESTS = '{"do":"form_team","order":{...}} like one order, but its member forms a team of its own for it\n'
 
 
-def messages(view: View, fence: Fence, count: Count, *, nests: bool = False) -> tuple[Message, ...]:
+def messages(view: View, fence: Fence, count: Count) -> tuple[Message, ...]:
     labels = Labels(view)
     return (
-        Message("system", _rules(view, labels, fence, nests)),
+        Message("system", _rules(view, labels, fence)),
         Message("user", _team(view, labels, fence, count)),
         Message("user", _now(view, labels, fence, count)),
     )
+
+
+def nests(view: View) -> bool:
+    """Some member may be told to form a team."""
+    return any(skill.nests for member in view.members for skill in member.skills)
 
 
 def allowed(view: View) -> tuple[str, ...]:
@@ -57,8 +62,8 @@ def complaint(text: str) -> Message:
     return Message("user", f"That cannot be used: {text}. Answer again, with one JSON object.")
 
 
-def _rules(view: View, labels: Labels, fence: Fence, nests: bool) -> str:
-    return _RULES.format(me=labels.of_member(*view.me), fence=fence.rule, nests=_NESTS if nests else "")
+def _rules(view: View, labels: Labels, fence: Fence) -> str:
+    return _RULES.format(me=labels.of_member(*view.me), fence=fence.rule, nests=_NESTS if nests(view) else "")
 
 
 def _team(view: View, labels: Labels, fence: Fence, count: Count) -> str:
@@ -86,10 +91,11 @@ def _brief(label: str, member: MemberView, tokens: int, count: Count) -> str:
 
 
 def _skill(skill: SkillBrief, brief: bool = False) -> str:
-    """name(inputs) -> outputs "what it does" [once]"""
+    """name(inputs) -> outputs "what it does" [how]"""
     about = f" {quoted(skill.description)}" if skill.description and not brief else ""
-    once = " [never repeat it]" if skill.effect == "once" else ""
-    return f"{skill.name}({', '.join(skill.inputs)}) -> {', '.join(skill.outputs) or 'nothing'}{about}{once}"
+    how = " [by a team of its own]" if skill.nests else ""
+    how += " [never repeat it]" if skill.effect == "once" else ""
+    return f"{skill.name}({', '.join(skill.inputs)}) -> {', '.join(skill.outputs) or 'nothing'}{about}{how}"
 
 
 def _now(view: View, labels: Labels, fence: Fence, count: Count) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ioa_p2p.mind.lexicon import Bag, Lexicon, bag, lexicon, root
-from ioa_p2p.mind.match import card_words
 from ioa_p2p.mind.meaning import Meaning, card_text
+from ioa_p2p.mind.texts import card_words
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.words import words
 
@@ -70,7 +70,7 @@ class Ranker:
         return self.scores_of(question, [bag(card_words(card)) for card in cards], rows)
 
     def scores_of(self, question: Question, bags: Sequence[Bag], vectors: "Vectors | None") -> list[Score]:
-        """The same for who keeps bags (`lexicon.bag` of `match.card_words`) and vectors. By words alone: no vectors."""
+        """The same for who keeps bags (`lexicon.bag` of `texts.card_words`) and vectors. By words alone: no vectors."""
         asked = tuple(dict.fromkeys(map(root, question.words)))
         lexical = [self._lexicon.score(asked, each) for each in bags]
         if question.vector is None or vectors is None:

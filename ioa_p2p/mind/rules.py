@@ -1,36 +1,27 @@
-"""The planner that needs no model: backward chaining, then the obvious next step. Deterministic.
+"""The planner that needs no model: backward chaining, then the obvious next step. Deterministic. docs/planner.md.
 
 goal ── wants ──> queries, roles          View ── next_step ──> say the plan | give out what is ready (async
-when several, sync when one) | wait for what runs | one retry elsewhere | conclude, honestly
+when several, sync when one) | wait for what runs | one retry elsewhere, then another way | conclude, honestly
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ioa_p2p.mind.chain import Chain, Market, Offered, Part, sources
+from ioa_p2p.mind.chain import Chain, Market, Offered, Part
+from ioa_p2p.mind.ending import conclusion
+from ioa_p2p.mind.kin import forms
+from ioa_p2p.mind.lexicon import lexicon
+from ioa_p2p.mind.needs import Need, Needs
 from ioa_p2p.mind.planner import introduction
-from ioa_p2p.steps import (
-    Assign,
-    Await,
-    Candidate,
-    Conclude,
-    FoundAgent,
-    MemberView,
-    Order,
-    Planned,
-    Role,
-    Source,
-    Speak,
-    Step,
-    TaskView,
-    Turn,
-    View,
-    Wants,
-)
-from ioa_p2p.wire.ids import node_short
+from ioa_p2p.mind.work import Work, market_offers
+from ioa_p2p.steps import Assign, Await, Candidate, FoundAgent, Planned, Role, Speak, Step, Turn, View, Wants
+from ioa_p2p.wire import limits
+from ioa_p2p.wire.words import words
 
-_QUERIES_MAX = 24
-_TRIES_MAX = 2  # the first and one retry on another member
-_ASSIGN_MAX = 16
+_WORDS_MAX = 16  # of a goal that are searched, the most telling
+_QUERIES_MAX = 24  # with the types that lead to what they found
+_WIDER_MAX = 24  # of the second search
+_OTHER_PARTS_MAX = 8  # of other ways that are hired for the case that the first fails
+_END_S = 3.0  # left for a conclusion, so that what is done is told before the deadline ends it
 
 
 class Rules:
@@ -50,26 +41,69 @@ class Rules:
 
 
 def wants(goal: str, found: Sequence[FoundAgent], searched: frozenset[str] = frozenset()) -> Wants:
-    """What to search next, and the roles as far as they can be filled from what was found."""
-    offers = [
+    """What to search next, and the roles as far as they can be filled from what was found. found: the most trusted
+    first; between equals they are asked in this order."""
+    needs = Needs(goal, Market(_offers(found)))
+    types = dict.fromkeys(each for need in needs.all for each in need.fit.wanted_types())
+    queries = [f"word:{word}" for word in _telling(goal)] + [f"out:{each}" for each in types]
+    queries = queries[:_QUERIES_MAX]
+    unserved = needs.unserved
+    if unserved and searched.issuperset(queries):
+        queries += _wider(unserved)
+    missing = dict.fromkeys(each for need in needs.all for each in need.fit.missing_types())
+    addresses = {each.node: each.addresses for each in found}
+    done = not unserved and searched.issuperset(queries)
+    texts = tuple(need.text for need in unserved)
+    return Wants(tuple(queries), tuple(_roles(needs, addresses)), done, tuple(missing), texts)
+
+
+def unmet(view: View) -> tuple[str, ...]:
+    """What of the goal has no answer in a view, in the goal's words."""
+    work = _work(view)
+    return tuple(need.text for need in work.needs.all if not (work.is_met(need) or work.is_told_with_another(need)))
+
+
+def _offers(found: Iterable[FoundAgent]) -> list[Offered]:
+    return [
         Offered(each.node, each.card.name, skill, f"{each.card.name} {each.card.description}")
         for each in found
         for skill in each.card.skills
     ]
-    market = Market(goal, offers)
-    queries = [f"word:{word}" for word in market.goal_words] + [f"out:{each}" for each in market.wanted_types()]
-    queries = queries[:_QUERIES_MAX]
-    chain = market.best()
-    addresses = {each.node: each.addresses for each in found}
-    roles = tuple(_role(part, chain, addresses) for part in chain.parts) if chain else ()
-    done = chain is not None and searched.issuperset(queries)
-    return Wants(tuple(queries), roles, done, tuple(market.missing_types()))
 
 
-def _role(part: Part, chain: Chain, addresses: dict[bytes, tuple[str, ...]]) -> Role:
-    unique = dict.fromkeys((each.node, each.agent) for each in part.providers)
+def _telling(text: str) -> list[str]:
+    """Its most telling words, in their order."""
+    asked = list(dict.fromkeys(words(text)))
+    kept = set(sorted(asked, key=lambda word: -lexicon().weight(word))[:_WORDS_MAX])
+    return [word for word in asked if word in kept]
+
+
+def _wider(unserved: Iterable[Need]) -> list[str]:
+    """Where else there may be somebody for these: under types and skills of that name, and words of one family."""
+    asked = list(dict.fromkeys(word for need in unserved for word in _telling(need.text)))
+    named = [f"{kind}:{word}" for word in asked for kind in ("out", "skill")]
+    kin = [f"word:{form}" for word in asked for form in forms(word)]
+    return list(dict.fromkeys([*named[: _WIDER_MAX // 2], *kin]))[:_WIDER_MAX]
+
+
+def _roles(needs: Needs, addresses: dict[bytes, tuple[str, ...]]) -> Iterator[Role]:
+    """One a part: first all of the best ways, then what other ways have beside them."""
+    firsts = [(need, need.first) for need in needs.outer if need.first]
+    others = {(need, part): need.way(frozenset([part])) for need, way in firsts for part in way.parts}
+    all_of = frozenset[Part]().union(*(way.all_of for _, way in firsts))
+    used = dict.fromkeys(part for _, way in firsts for part in way.parts)
+    for part in used:
+        needed = all(part in way.parts and others[need, part] is None for need, way in firsts)
+        yield _role(part, addresses, count=0 if part in all_of else 1, needed=needed)
+    beside = dict.fromkeys(part for way in others.values() if way for part in way.parts if part not in used)
+    for part in list(beside)[:_OTHER_PARTS_MAX]:
+        yield _role(part, addresses, count=1, needed=False)
+
+
+def _role(part: Part, addresses: dict[bytes, tuple[str, ...]], *, count: int, needed: bool) -> Role:
+    unique = dict.fromkeys(each.by for each in part.providers)
     candidates = tuple(Candidate(node, agent, addresses[node]) for node, agent in unique)
-    return Role(part.name, (part.name,), candidates, 0 if part.name in chain.all_of else 1)
+    return Role(part.name, (part.name,), candidates, count, needed)
 
 
 # -- in the team
@@ -77,132 +111,75 @@ def _role(part: Part, chain: Chain, addresses: dict[bytes, tuple[str, ...]]) -> 
 
 def next_step(view: View) -> Step:
     """The step that brings the goal nearest. Always answers; the same view gives the same step."""
-    chain = _market(view).best()
-    if chain is None:
-        return Conclude("failed", "No member's skills lead to this goal.", _evidence(view))
-    job = _Job(view, chain)
+    work = _work(view)
+    if not any(need.first for need in work.needs.all):
+        return conclusion(work)
     if not view.lines:
-        return Speak(*view.me, text=job.plan_text())
+        return Speak(*view.me, text=_plan_text(work))
     open_tasks = tuple(task.id for task in view.tasks if not task.final)
-    ready = job.ready()[:_ASSIGN_MAX]
+    has_answer = any(map(work.is_met, work.needs.outer))
+    stop = _stop(view)
+    ready = [] if stop else work.ready()[: _orders_max(view)]
+    if open_tasks and has_answer and view.seconds_left <= _END_S:
+        ready, open_tasks, stop = [], (), "the time is over"
     if ready and not open_tasks and view.phase == "async-assign":
-        return Speak(*view.me, text=job.status_text())
+        return Speak(*view.me, text=_status_text(view))
     if ready:
-        return Assign("sync" if len(ready) == 1 and not open_tasks else "async", tuple(ready))
+        alone = len(ready) == 1 and not open_tasks and not has_answer
+        return Assign("sync" if alone else "async", tuple(ready))
     if open_tasks:
-        return Await(open_tasks[:_ASSIGN_MAX])
+        return _wait(work, open_tasks[: limits.STEP_TASKS_MAX], has_answer=has_answer)
     if view.phase != "discussion":
-        return Speak(*view.me, text=job.status_text())
-    return job.conclusion()
+        return Speak(*view.me, text=_status_text(view))
+    return conclusion(work, stop)
 
 
-def _market(view: View) -> Market:
-    offers = [
-        Offered(member.node, member.agent, skill, f"{member.agent} {member.description}")
-        for member in view.members
-        for skill in member.skills
-    ]
-    return Market(view.goal, offers)
+def _work(view: View) -> Work:
+    return Work(view, Needs(view.goal, Market(market_offers(view))))
 
 
-class _Job:
-    """The chain laid over what was done so far."""
-
-    def __init__(self, view: View, chain: Chain) -> None:
-        self._view = view
-        self._chain = chain
-        self._members = {(member.node, member.agent): member for member in view.members}
-
-    def ready(self) -> list[Order]:
-        """Everything that can be given out now."""
-        return [order for part in self._chain.parts if self._inputs_settled(part) for order in self._orders(part)]
-
-    def _orders(self, part: Part) -> list[Order]:
-        if self._is_for_all(part):
-            given = {(task.node, task.agent) for task in self._tasks(part)}
-            return [self._order(part, one) for one in self._providers(part) if (one.node, one.agent) not in given]
-        tasks = self._tasks(part)
-        if any(not task.final or task.state == "succeeded" for task in tasks) or not self._may_try(part, tasks):
-            return []
-        tried = {(task.node, task.agent) for task in tasks}
-        fresh = [one for one in self._providers(part) if (one.node, one.agent) not in tried]
-        return [self._order(part, fresh[0])] if fresh else []
-
-    def _may_try(self, part: Part, tasks: list[TaskView]) -> bool:
-        """Again only where another try could help and cannot do harm."""
-        return len(tasks) < _TRIES_MAX and all(task.retry and part.effect != "once" for task in tasks)
-
-    def _providers(self, part: Part) -> list[MemberView]:
-        """Who could do it: linked ones first, then the cheapest bid; between equals the roster's order."""
-        members = [self._members[each.node, each.agent] for each in part.providers]
-        return sorted(members, key=lambda member: (not member.here, member.cost))
-
-    def _order(self, part: Part, member: MemberView) -> Order:
-        inputs = tuple(Source(each, self._results(givers)) for each, givers in sources(self._chain, part))
-        return Order(member.node, member.agent, part.name, self._view.goal, inputs, pinned=self._is_for_all(part))
-
-    def _inputs_settled(self, part: Part) -> bool:
-        return all(
-            any(self._is_settled(giver) and self._results([giver]) for giver in givers)
-            and all(self._is_settled(giver) for giver in givers)
-            for _, givers in sources(self._chain, part)
-        )
-
-    def _is_settled(self, part: Part) -> bool:
-        """Nothing more will come from it."""
-        tasks = self._tasks(part)
-        return bool(tasks) and all(task.final for task in tasks) and not self._orders_left(part)
-
-    def _orders_left(self, part: Part) -> bool:
-        return self._inputs_settled(part) and bool(self._orders(part))
-
-    def _results(self, parts: Sequence[Part]) -> tuple[bytes, ...]:
-        return tuple(task.id for part in parts for task in self._tasks(part) if task.state == "succeeded")
-
-    def _tasks(self, part: Part) -> list[TaskView]:
-        return [task for task in self._view.tasks if task.skill == part.name]
-
-    def _is_for_all(self, part: Part) -> bool:
-        return part.name in self._chain.all_of
-
-    # -- words
-
-    def plan_text(self) -> str:
-        steps = [f"{part.name} by {self._names(part)}" for part in self._chain.parts]
-        return f"Goal: {self._view.goal} Plan: {', then '.join(steps)}."
-
-    def _names(self, part: Part) -> str:
-        providers = self._providers(part)
-        names = [member.agent for member in (providers if self._is_for_all(part) else providers[:1])]
-        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-    def status_text(self) -> str:
-        done = sum(task.state == "succeeded" for task in self._view.tasks)
-        return f"{done} of {len(self._view.tasks)} tasks are done; going on."
-
-    def conclusion(self) -> Conclude:
-        """What came out, and what did not: nothing is claimed that no task reported."""
-        last = [task for task in self._tasks(self._chain.parts[-1]) if task.state == "succeeded"]
-        failed = [task for task in self._view.tasks if task.state != "succeeded" and not self._made_good(task)]
-        lacking = "; ".join(map(_lack, failed))
-        if not last:
-            answer = f"The goal could not be met. {lacking}" if lacking else "The goal could not be met."
-            return Conclude("failed", answer, _evidence(self._view))
-        answer = last[0].summary or "Done."
-        if lacking:
-            answer += f"\nWithout: {lacking}."
-        return Conclude("partial" if lacking else "done", answer, _evidence(self._view), last[0].id)
-
-    def _made_good(self, failed: TaskView) -> bool:
-        """Somebody else did it in the second try."""
-        done = any(task.skill == failed.skill and task.state == "succeeded" for task in self._view.tasks)
-        return done and all(part.name != failed.skill or not self._is_for_all(part) for part in self._chain.parts)
+def _wait(work: Work, open_tasks: tuple[bytes, ...], *, has_answer: bool) -> Await:
+    """For all of them, or for any where that lets something begin. An answer that is there is told in time."""
+    mode = "any" if work.may_go_on_early(frozenset(open_tasks)) else "all"
+    seconds = int(work.view.seconds_left - _END_S) if has_answer else 0
+    return Await(open_tasks, mode, max(1, seconds) if has_answer else 0)
 
 
-def _lack(task: TaskView) -> str:
-    """Which agent of which device did not do what, and why."""
-    return f"{task.skill} by {task.agent}@{node_short(task.node)}: {task.reason or task.state}"
+def _stop(view: View) -> str:
+    """Why no further task can be given out, or an empty text. Who was given nothing from the start, as tokens where
+    no model works, has not used it up."""
+    left, spent = view.left, view.spent
+    over = {"tokens": left.tokens == 0 < spent.tokens, "money": left.money == 0 < spent.money, "calls": left.calls == 0}
+    if kind := next((kind for kind in over if over[kind]), ""):
+        return f"the budget of {kind} is spent"
+    full = len(view.tasks) >= limits.TEAM_TASKS_MAX
+    return f"a team does {limits.TEAM_TASKS_MAX} tasks at most" if full else ""
 
 
-def _evidence(view: View) -> tuple[tuple[bytes, str], ...]:
-    return tuple((task.id, task.summary) for task in view.tasks if task.state == "succeeded" and task.summary)
+def _orders_max(view: View) -> int:
+    """In one step: each is one call at least."""
+    calls = limits.STEP_TASKS_MAX if view.left.calls is None else view.left.calls
+    return min(limits.STEP_TASKS_MAX, calls, limits.TEAM_TASKS_MAX - len(view.tasks))
+
+
+# -- words
+
+
+def _plan_text(work: Work) -> str:
+    served = [(need, need.first) for need in work.needs.outer if need.first]
+    plans = [", then ".join(f"{part.name} by {_names(work, part, way)}" for part in way.parts) for _, way in served]
+    if len(work.needs.outer) == 1:
+        return f"Goal: {work.view.goal} Plan: {plans[0]}."
+    told = [f'for "{need.text}": {plan}' for (need, _), plan in zip(served, plans, strict=True)]
+    told += [f'for "{need.text}": nobody here offers it' for need in work.needs.unserved]
+    return f"Goal: {work.view.goal} Plan: {'; '.join(told)}."
+
+
+def _names(work: Work, part: Part, way: Chain) -> str:
+    names = [member.agent for member in work.planned(part, way)]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _status_text(view: View) -> str:
+    done = sum(task.state == "succeeded" for task in view.tasks)
+    return f"{done} of {len(view.tasks)} tasks are done; going on."

@@ -51,6 +51,7 @@ from ioa_p2p.node.letters import Letters
 from ioa_p2p.node.local import LocalDirectory
 from ioa_p2p.node.memory import Memory, count_start, open_memory
 from ioa_p2p.node.neighbourhood import Neighbourhood
+from ioa_p2p.node.nests import Nests
 from ioa_p2p.node.publishing import FEATURES, Publishing
 from ioa_p2p.node.query import Query
 from ioa_p2p.node.relays import Relays
@@ -269,10 +270,11 @@ class Node:
         )  # fmt: skip
         self.jobs = Jobs(self.teams_driver, self.blobs, self.agents.adapters, self.agents.concurrency, self._offer)
         self.teamwork.jobs = self.jobs
-        self.goals = Goals(
+        self.goals = self.teamwork.goals = Goals(
             self.teams_driver, planner, self.stories, partial(self.new_search, thorough=True),
             lambda: self.offers.me(self.addresses), lambda: frozenset(self.config.allow),
         )  # fmt: skip
+        self.nests = Nests(self.teams_driver, self.goals, self.blobs, self.stories, self.config.agents, self.joined)
 
     def _start_machines(self) -> None:
         self.keeping.start(self.key.node, self.agents.cards)
@@ -281,6 +283,7 @@ class Node:
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             self._stack.callback(driver.close)
         self._stack.push_async_callback(self.teamwork.aclose)
+        self._stack.push_async_callback(self.nests.aclose)
         self._offer()
         for driver in (self.dht_driver, self.gossip_driver, self.teams_driver):
             driver.start()
@@ -354,10 +357,8 @@ class Node:
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
     def ask(self, goal: str, goal_s: float, budget: Allowance | None = None, key: str = "") -> Story:
-        """Begin a goal, one for each key; it lives on whether or not anybody follows. budget: what it may cost. Raises
-        UsageError('busy' | 'key-used'), StorageError while the disk refuses: nothing begins unless written down."""
-        if (known := self.goals.known(goal, key)) is not None:
-            return known
+        """Begin a goal, under its client's key; it lives on whether or not anybody follows. budget: what it may cost.
+        Raises UsageError('busy'), StorageError while the disk refuses: nothing begins unless written down."""
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
@@ -379,7 +380,7 @@ class Node:
         """End a goal that has no team yet, or whose team cannot end it. The first end stands."""
         story.end({"team": story.team.hex(), "outcome": outcome, "answer": answer, "files": [], "credits": []})
         with suppress(UsageError):
-            self.teams_driver.command(CancelTeam(story.team))
+            self.teams_driver.command(CancelTeam(story.current))
 
     def _end_overtime(self, story: Story) -> None:
         if story.result is None:
@@ -481,9 +482,8 @@ class Node:
         if isinstance(event, MemoryLost):
             told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
             self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
-        self.experience.on_event(event)
-        self.letters.on_event(event)
-        self.teamwork.on_event(event)
+        for listener in (self.experience, self.letters, self.nests, self.teamwork):
+            listener.on_event(event)
 
     def _on_health(self, fault: StorageError | None) -> None:
         if (self.health is None) != (fault is None):

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 from ioa_p2p.llm.endpoint import Endpoint, place_of
 from ioa_p2p.llm.port import Model, ModelError
+from ioa_p2p.mind.delegation import Delegating
 from ioa_p2p.mind.llm import ModelPlanner
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.mind.rules import Rules
@@ -54,6 +55,6 @@ async def _warm(model: Model) -> None:
 def planner_of(model: Model | None) -> Planner:
     """With a model it plans, and rules where it fails."""
     if model is None:
-        return Rules()
+        return Delegating(Rules())
     log.info("plans are made by %s", model.name)
-    return ModelPlanner(model, Rules())
+    return ModelPlanner(model, Delegating(Rules()))

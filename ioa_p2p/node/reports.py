@@ -3,8 +3,9 @@
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ioa_p2p.node.control import plain
 
@@ -36,6 +37,23 @@ def write_outputs(folder: Path, outputs: Any) -> dict[str, Any]:
     partial.write_bytes(json.dumps(plain(outputs), indent=1, ensure_ascii=False).encode())
     os.replace(partial, folder / OUTPUTS)
     return row(folder / OUTPUTS)
+
+
+def together(results: Iterable[Any]) -> Any:
+    """One object of the outputs of several results; a type that came before gets a number."""
+    decoded = [each for each in results if each]
+    if len(decoded) < 2:
+        return decoded[0] if decoded else None
+    merged: dict[str, Any] = {}
+    for name, value in (item for outputs in decoded for item in _items(outputs)):
+        merged[name if name not in merged else f"{name} {len(merged) + 1}"] = value
+    return merged
+
+
+def _items(outputs: Any) -> list[tuple[str, Any]]:
+    if not isinstance(outputs, dict):
+        return [("value", outputs)]
+    return [(str(name), value) for name, value in cast(dict[Any, Any], outputs).items()]
 
 
 def safe_name(name: str, number: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ioa_p2p.adapters import team
 from ioa_p2p.adapters.registry import Agents
 from ioa_p2p.node.config import Config
 from ioa_p2p.team.events import Offer
@@ -23,6 +24,7 @@ class Offers:
         self._cards = agents.cards
         self._concurrency = agents.concurrency
         self._may_coordinate, self._rank = config.may_coordinate, config.rank
+        self._nesting = {name for name, one in config.agents.items() if one.adapter == team.NAME}
 
     def offer(self, addresses: Sequence[str], load: Mapping[str, int]) -> Offer:
         """load: agent -> jobs that run or wait; told as 0..255 of what all agents could hold."""
@@ -39,8 +41,9 @@ class Offers:
         return Member(self._node, LAUNCHER, (), reachable, self._may_coordinate, self._rank)
 
     def _member(self, card: Card, addresses: Sequence[str]) -> Member:
+        nests = card.name in self._nesting
         skills = tuple(
-            SkillBrief(one.name, one.inputs, one.outputs, one.effect, one.description[: limits.BRIEF_CHARS_MAX])
+            SkillBrief(one.name, one.inputs, one.outputs, one.effect, one.description[: limits.BRIEF_CHARS_MAX], nests)
             for one in card.skills[: limits.RECORD_SKILLS_MAX]
         )
         return Member(

@@ -28,6 +28,7 @@ class Story:
         self.started = time.time()
         self.events: deque[dict[str, Any]] = deque(maxlen=EVENTS_MAX)
         self.result: dict[str, Any] | None = None
+        self.second = b""  # the team that tries what this one did not do
         self._tasks: dict[str, TaskEvents] = {}
         self._watchers: set[Emit] = set()
         self._ended = asyncio.Event()
@@ -44,6 +45,19 @@ class Story:
             self._founded.set()
         for emit in list(self._watchers):
             emit(event)
+
+    def retell(self, event: dict[str, Any]) -> None:
+        """What its second team does; its tasks are numbered anew."""
+        self.tell({key: value for key, value in event.items() if key != "seq"})
+
+    @property
+    def current(self) -> bytes:
+        """The team that is at work for it."""
+        return self.second or self.team
+
+    def bids(self, *, willing: bool) -> list[dict[str, Any]]:
+        """Who would join, or would not and why."""
+        return [event for event in self.events if event["kind"] == "bid" and event["willing"] == willing]
 
     @property
     def is_founded(self) -> bool:

@@ -16,6 +16,7 @@ from ioa_p2p.gossip import commands as gossip
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import reports, telling
 from ioa_p2p.node.blobs import Blobs
+from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.jobs import Jobs
 from ioa_p2p.node.neighbourhood import Neighbourhood
 from ioa_p2p.node.runtime import Driver
@@ -26,6 +27,7 @@ from ioa_p2p.team import events
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.records import Card
+from ioa_p2p.wire.roster import Roster
 
 PLAN_S = 60.0  # a planner that takes longer has failed; the coordinator asks again or concludes
 KEEP_S = 86_400.0  # a keeper's channel stays a day longer, for those who were away
@@ -51,6 +53,7 @@ class Teamwork:
         reports_folder: Path,
     ) -> None:
         self.jobs: Jobs
+        self.goals: Goals
         self._node = node
         self._machine = machine
         self._teams = teams
@@ -95,6 +98,7 @@ class Teamwork:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.goals.aclose()
         await self._safekeeping.aclose()
         await self.jobs.aclose()
 
@@ -104,31 +108,35 @@ class Teamwork:
         self._neighbourhood.want(event.node, event.addresses, "team")
 
     def _launch_failed(self, event: events.LaunchFailed) -> None:
-        story = self._story(event.team)
-        story.end(telling.failed_launch(event, time.time() - story.started))
+        self.goals.launch_failed(event)
 
     def _formed(self, event: events.TeamFormed) -> None:
         doubted = not self._machine.teams[event.team].election.may_vote
-        self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters), doubted))
+        self._open_channel(event.team, event.roster, doubted=doubted)
         story = self._stories.of(event.team, event.roster.goal)
         story.started = float(event.roster.created)
         story.tell(telling.roster(event))
 
     def _roster_changed(self, event: events.RosterChanged) -> None:
-        """The channel's members are the team's; who was removed is heard no more."""
-        if self._node in event.roster.voters:
-            self._channel.command(gossip.OpenChannel(event.team, tuple(event.roster.voters)))
-        else:
-            self._channel.command(gossip.CloseChannel(event.team))
+        self._open_channel(event.team, event.roster)
         self._story(event.team).tell(telling.roster_changed(event))
+
+    def _open_channel(self, team: bytes, roster: Roster, *, doubted: bool = False) -> None:
+        """Its members are the team's, us among them; who was removed is heard no more, and counts up to its cut."""
+        if self._node not in roster.voters:
+            self._channel.command(gossip.CloseChannel(team))
+            return
+        cuts = tuple(sorted(self._machine.teams[team].election.cuts.items()))
+        self._channel.command(gossip.OpenChannel(team, tuple(roster.voters), doubted, cuts))
 
     def _halted(self, event: events.Halted) -> None:
         log.error("team %s: this node takes no more part: %s", event.team.hex()[:8], event.reason)
-        self._story(event.team).tell({"kind": "halted", "reason": event.reason})
+        story = self._story(event.team)
+        story.tell({"kind": "halted", "reason": event.reason})
+        story.end(telling.halted(event, time.time() - story.started))
 
     def _memory_lost(self, event: events.MemoryLost) -> None:
-        voters = self._machine.teams[event.team].state.roster.voters
-        self._channel.command(gossip.OpenChannel(event.team, tuple(voters), doubted=True))
+        self._open_channel(event.team, self._machine.teams[event.team].state.roster, doubted=True)
 
     def _elected(self, event: events.Elected) -> None:
         team = self._machine.teams[event.team]
@@ -155,7 +163,7 @@ class Teamwork:
 
     def _say(self, team: bytes, text: str) -> None:
         try:
-            self._channel.command(gossip.Say(team, "text", text.encode()))
+            self._channel.command(gossip.Say(team, "text", text.encode(), recalled=True))
         except IoaError as fault:
             log.warning("a line was not said: %s", fault)
             self._story(team).tell({"kind": "unsaid", "reason": str(fault)})
@@ -200,33 +208,33 @@ class Teamwork:
         team = self._machine.teams[event.team]
         files: list[dict[str, Any]] = []
         story = self._story(event.team)
-        if team.state.roster.launcher == self._node:
+        if team.state.roster.launcher == self._node and not team.state.roster.ancestors:  # for its owner
             try:
                 files = await self._fetch_files(event)
             except (IoaError, OSError) as fault:  # the disk refuses, or a peer's outputs cannot be read
                 log.warning("the answer's files were not written: %s", fault)
                 story.tell({"kind": "missing", "name": "files", "note": str(fault)})
         story.tell({"kind": "concluded", "outcome": telling.OUTCOMES[event.conclusion.outcome]})
-        story.end(telling.result(event.team, event.conclusion, files, team.state.at - team.state.roster.created))
+        seconds = team.state.at - team.state.roster.created
+        self.goals.concluded(story, telling.result(event.team, event.conclusion, files, seconds), team.state)
 
     async def _fetch_files(self, event: events.Concluded) -> list[dict[str, Any]]:
-        """The result's files and outputs into the report folder; a missing one is told, not fatal."""
-        if not event.conclusion.result:
-            return []
-        row = self._machine.teams[event.team].state.tasks.get(event.conclusion.result[0])
-        if row is None or row.outcome is None:
-            return []
+        """The results' files and outputs into the report folder; a missing one is told, not fatal."""
+        tasks = self._machine.teams[event.team].state.tasks
+        rows = (tasks.get(task) for task in event.conclusion.result)
+        outcomes = [row.outcome for row in rows if row is not None and row.outcome is not None]
         folder = self._reports / event.team.hex()[:16]
         files: list[dict[str, Any]] = []
         taken = set[str]()
-        for blob in row.outcome.blobs:
+        for blob in (blob for outcome in outcomes for blob in outcome.blobs):
             try:
                 path = await asyncio.to_thread(reports.place, folder, blob.name, taken)
                 await self._blobs.get_file(event.team, blob.hash, path)
                 files.append(reports.row(path))
             except IoaError as fault:
                 self._story(event.team).tell({"kind": "missing", "name": blob.name, "note": str(fault)})
-        if outputs := codec.read_any(row.outcome.outputs) if row.outcome.outputs else None:
+        outputs = reports.together(codec.read_any(outcome.outputs) for outcome in outcomes if outcome.outputs)
+        if outputs:
             files.append(await asyncio.to_thread(reports.write_outputs, folder, outputs))
         return files
 

@@ -27,6 +27,11 @@ def bid(event: events.BidHeard) -> dict[str, Any]:
     }
 
 
+def nested(event: events.NestWanted) -> dict[str, Any]:
+    """The beginning of a team that a task of another is done by."""
+    return {"kind": "started", "team": event.team.hex(), "parent": event.parent.hex(), "task": event.task.hex()}
+
+
 def roster(event: events.TeamFormed) -> dict[str, Any]:
     members = [member(one) for one in event.roster.members]
     return {"kind": "roster", "team": event.team.hex(), "goal": event.roster.goal, "members": members}
@@ -145,6 +150,19 @@ def result(team: bytes, conclusion: Conclude, files: list[dict[str, Any]], secon
 def amounts(one: Spent | Allowance) -> dict[str, Any]:
     """tokens, money in millionths, calls; null where nothing limits."""
     return {"tokens": one.tokens, "money": one.money, "calls": one.calls}
+
+
+def halted(event: events.Halted, seconds: float) -> dict[str, Any]:
+    """The team may go on without us: what it comes to is not known here."""
+    return {
+        "team": event.team.hex(),
+        "outcome": "halted",
+        "why": event.reason,
+        "answer": "This node can follow the team no more. The others may go on; ask one of them how it ended.",
+        "files": [],
+        "credits": [],
+        "seconds": round(seconds, 1),
+    }
 
 
 def failed_launch(event: events.LaunchFailed, seconds: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ioa_p2p.crypto.keys import CHECKS
 from ioa_p2p.errors import UsageError
-from ioa_p2p.node import checks, telling, verbs_find, verbs_task, verbs_team
+from ioa_p2p.node import checks, telling, tree, verbs_find, verbs_task, verbs_team, verbs_transcript
 from ioa_p2p.node.arguments import budget, flag, seconds, text
 from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
@@ -31,7 +31,7 @@ def handlers(node: Node) -> Mapping[str, Handler]:
     verbs = {
         "status": _status, "id": _id, "peers": _peers, **verbs_find.HANDLERS, **verbs_team.HANDLERS, "ask": _ask,
         "resume": _resume, "teams": _teams, "team": _team, **verbs_task.HANDLERS, "cancel": _cancel,
-        "doctor": _doctor, "stop": _stop, "seeds": _seeds,
+        "doctor": _doctor, "stop": _stop, "seeds": _seeds, **verbs_transcript.HANDLERS,
     }  # fmt: skip
     return {verb: _bound(node, handle) for verb, handle in verbs.items()}
 
@@ -131,7 +131,7 @@ async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     key = text(args, "key")
     if len(key) > limits.ASK_KEY_CHARS_MAX:
         raise UsageError("bad-key", f"a key has at most {limits.ASK_KEY_CHARS_MAX} characters", "make it shorter")
-    story = node.ask(goal, goal_s, budget(args, "budget"), key)
+    story = node.goals.known(goal, key) or node.ask(goal, goal_s, budget(args, "budget"), key)
     return await (story.founded(emit) if detach else story.follow(emit))
 
 
@@ -150,7 +150,8 @@ async def _team(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     chat = [{"who": event["who"], "text": event["text"]} for event in story.events if event["kind"] == "said"]
     tasks = task_rows(story.team, team, story)
     gaps = [telling.gap_row(gap) for gap in node.gossip.gaps(story.team)]
-    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result}
+    told = {"members": members, "tasks": tasks, "chat": chat, "gaps": gaps, "result": story.result,
+            "children": tree.children(node.teams.teams, team)}  # fmt: skip
     return {**_summary(node, story), **told}
 
 
@@ -163,8 +164,8 @@ async def _cancel(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any
     if args.get("team") == "":  # a script's empty variable is no wish to end the newest
         raise UsageError("no-team", "an empty name names no team", "name a team or a task")
     story = find_story(node, team)
-    if story.team in node.teams.teams:
-        node.teams_driver.command(CancelTeam(story.team))
+    if story.current in node.teams.teams:
+        node.teams_driver.command(CancelTeam(story.current))
     else:
         node.give_up(story, "cancelled")
     return {"cancelled": story.team.hex()}
@@ -184,6 +185,7 @@ def _summary(node: Node, story: Story) -> dict[str, Any]:
     return {
         "team": story.team.hex(),
         "goal": story.goal,
+        "parent": tree.parent(team),
         "phase": telling.phase_name(state.phase) if state else "" if story.result else "FORMING",
         "term": team.election.term if team else 0,
         "coordinator": node_text(coordinator) if coordinator else "",

@@ -38,7 +38,8 @@ class Admission:
         if self.terms:
             return [Send(self._wanted.node, Invitation(self.terms))]
         wanted, team = self._wanted, self._team
-        return [Send(wanted.node, Call(team.team, wanted.agent, wanted.skills, team.goal, team.deadline))]
+        call = Call(team.team, wanted.agent, wanted.skills, team.goal, team.deadline, team.ancestors)
+        return [Send(wanted.node, call)]
 
     def tick(self, now: Now) -> list[Effect]:
         return self.ask() if now.boot < self._until_s else self.fail("silent")
@@ -72,4 +73,7 @@ class Admission:
         joining = codec.replace(member, may_coordinate=leads)
         created = int(now.wall)
         deadline = created + max(1, self._team.deadline - int(now.wall))
-        return Roster(self._team.team, 0, self._team.goal, self._key.node, (mine, joining), created, deadline)
+        return Roster(
+            self._team.team, 0, self._team.goal, self._key.node, (mine, joining), created, deadline,
+            ancestors=self._team.ancestors,
+        )  # fmt: skip

@@ -1,43 +1,31 @@
 """What a team decides about itself: who is in it, and checkpoints of what it decided.
 
-    wished changes, learners that caught up, marks ── due(now) ──> steps, one change of the roster at a time
-    applied entry ── every 512 ──> mark (hash of the state) ── its Checkpoint decided ──> same? compact : differs
+    wished changes, learners that caught up, a checkpoint ── propose(now) ──> steps, one change of the roster at a time
 
-Every member keeps marks, for every member compares; only the coordinator proposes.
+Only the coordinator proposes.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from ioa_p2p.effects import Effect, Now
 from ioa_p2p.errors import PeerError, UsageError
-from ioa_p2p.team import saved_state
+from ioa_p2p.team.checkpoints import Checkpoints
 from ioa_p2p.team.election import Election
-from ioa_p2p.team.election_events import Compact, Propose
+from ioa_p2p.team.election_events import Propose
 from ioa_p2p.team.standing import changed, check_admission, newcomer
-from ioa_p2p.team.state import Checked, TeamState
+from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import blake
-from ioa_p2p.wire.step import Admit, Checkpoint, Promote, RosterStep, encode_step, roster_step
+from ioa_p2p.wire.step import Admit, Promote, RosterStep, encode_step, roster_step
 from ioa_p2p.wire.team import Wish
-
-_MARKS_KEPT = 2  # the one being decided, and one that may be reached before it is
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The state as of one entry, as a checkpoint would name it."""
-
-    step: Checkpoint
-    state: bytes
 
 
 class Affairs:
     def __init__(self, election: Election, network: bytes) -> None:
         self._election = election
         self._network = network
-        self._marks: list[Mark] = []
+        self.checkpoints = Checkpoints(election)
         self._wished: list[RosterStep] = []
 
     # -- the roster
@@ -71,6 +59,12 @@ class Affairs:
         if me not in (state.roster.launcher, self._election.coordinator):
             raise UsageError("not-allowed", "only the launcher and the coordinator's owner change the team")
 
+    def check_admits(self, state: TeamState, me: bytes, node: bytes) -> None:
+        """Would we call `node` in? Raises UsageError."""
+        self.check_may_ask(state, me)
+        if node in state.standing.nodes | state.standing.gone:
+            raise UsageError("already-in", "this node is in the team, or was removed from it")
+
     def _check_invited_by(self, state: TeamState, peer: bytes, step: Admit) -> None:
         check_admission(step, self._network, state.roster.team)
         new = newcomer(step)
@@ -91,39 +85,13 @@ class Affairs:
         """At the coordinator: what is due. A change that may not be yet stays due, with those behind it."""
         effects: list[Effect] = []
         with suppress(UsageError):
-            if (checkpoint := self.checkpoint_due()) is not None:
+            if (checkpoint := self.checkpoints.due()) is not None:
                 key = b"checkpoint" + checkpoint.index.to_bytes(8, "big")
                 effects += self._election.handle_command(now, Propose(encode_step(checkpoint), key))
             for step in self.roster_due(now, state):
                 encoded = encode_step(step)
                 effects += self._election.handle_command(now, Propose(encoded, b"roster" + blake(encoded)))
         return effects
-
-    # -- checkpoints
-
-    def mark(self, state: TeamState, frame: bytes) -> None:
-        """`state` is as of the entry with this frame."""
-        if state.index % limits.CHECKPOINT_ENTRIES:
-            return
-        encoded, roster = saved_state.encode(state), self._election.electorates.at(state.index).roster_index
-        step = Checkpoint(state.index, blake(frame), roster, blake(encoded), saved_state.VERSION)
-        self._marks = [*self._marks, Mark(step, encoded)][-_MARKS_KEPT:]
-
-    def checkpoint_due(self) -> Checkpoint | None:
-        """The oldest mark that the log does not rest on yet."""
-        return next((mark.step for mark in self._marks if mark.step.index > self._election.first_index), None)
-
-    def judge(self, checked: Checked) -> Compact | None:
-        """What follows from a decided checkpoint. None: nothing, for it is old, or of another version than ours.
-        Raises PeerError('other-state') if our own state then was another: we or the team went wrong."""
-        decided = checked.checkpoint
-        mine = next((mark for mark in self._marks if mark.step.index == decided.index), None)
-        if mine is None or decided.version != mine.step.version:
-            return None
-        if decided != mine.step:
-            raise PeerError("other-state", f"the team's state at entry {decided.index} is not ours")
-        self._marks = [mark for mark in self._marks if mark.step.index > decided.index]
-        return Compact(decided.index, mine.state, checked.decided_at)
 
 
 def is_open(state: TeamState, step: RosterStep) -> bool:

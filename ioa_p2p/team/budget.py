@@ -67,11 +67,13 @@ class Budget:
             return f"{part.agents} agents wanted, {free.agents} left"
         return "no call allowed" if part.calls == 0 else ""
 
-    def share(self, parts: int) -> Allowance:
-        """What each of `parts` tasks is given if nobody says more: one share stays for what comes after."""
+    def share(self, parts: int, *, agents: bool = False) -> Allowance:
+        """What each of `parts` tasks is given if nobody says more: one share stays for what comes after. agents: it
+        forms a team, which needs some."""
         free = self.free
         tokens, money, calls = (_shared(getattr(free, kind), parts) for kind in KINDS)
-        return Allowance(tokens, money, max(1, calls) if calls is not None else None)
+        below = free.agents // (parts + 1) if agents else 0
+        return Allowance(tokens, money, max(1, calls) if calls is not None else None, below)
 
     def fitting(self, part: Allowance) -> Allowance:
         """`part`, cut to what is free. Raises PeerError('over-budget') where nothing is left of something."""
@@ -85,6 +87,12 @@ class Budget:
         """The first kind that `part` needs and of which nothing is free, or an empty text."""
         free = self.free
         return next((kind for kind in KINDS if getattr(free, kind) == 0 and getattr(part, kind) != 0), "")
+
+    @property
+    def gone(self) -> Spent:
+        """All that may be spent by now: told, lost, and given to what still runs."""
+        given = Spent(*(sum(getattr(part, kind) or 0 for part in self.held.values()) for kind in KINDS))
+        return plus(plus(self.spent, self.lost), given)
 
     # -- what becomes of a part
 

@@ -17,10 +17,11 @@ from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.team.plan import Agent, Forced, forced_conclusion, log_step, view_of
 from ioa_p2p.team.state import Committed, TeamState
+from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.tasks import Profile
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import NOTHING, Spent
-from ioa_p2p.wire.step import Assign, Await, Cancel, Discuss, Hear, Resume, Spend, Step, encode_step
+from ioa_p2p.wire.step import Assign, Await, Cancel, Discuss, Hear, Reassign, Resume, Spend, Step, encode_step
 from ioa_p2p.wire.team import Report, Said, Wish
 
 _PLAN_S = 120.0  # a planner silent for so long has failed
@@ -35,13 +36,23 @@ class Due:
 
 
 class Coordinator:
-    def __init__(self, state: TeamState, me: Agent, profile: Profile, rng: random.Random, now: Now) -> None:
+    def __init__(
+        self,
+        state: TeamState,
+        me: Agent,
+        profile: Profile,
+        rng: random.Random,
+        now: Now,
+        supervision: Supervision | None = None,
+    ) -> None:
         """me: our own (node, agent), in whose name we speak. Made when the term's first entry is decided."""
         self._state = state
         self._me = me
         self._profile = profile
         self._rng = rng
         self._leases = Leases(state, profile, me[0], now)
+        self._supervision = supervision or Supervision(state.roster, me[0], profile)
+        self._supervision.lead(now)
         self._cancels: dict[bytes, str] = {}
         self._stop: tuple[Forced, str] | None = None
         self._asked: int | None = None
@@ -134,7 +145,8 @@ class Coordinator:
         talk = self._talk_due(now)
         wanted = [*self._spending_due(), *tasks, *([(b"talk%d" % self._talks, talk)] if talk else [])]
         open_keys = {*self._open.values(), *self._refused}
-        fresh = [Due(key, encode_step(step)) for key, step in wanted if key not in open_keys]
+        wanted = [(key, step) for key, step in wanted if key not in open_keys and self._may_decide(step)]
+        fresh = [Due(key, encode_step(step)) for key, step in wanted]
         self._open.update((each.step, each.key) for each in fresh)
         return fresh
 
@@ -151,6 +163,10 @@ class Coordinator:
         if self._stop is not None or self._ending is not None:
             return True
         return any(key.startswith(b"talk") for key in self._open.values()) or self._talk_due(now) is not None
+
+    def _may_decide(self, step: Step) -> bool:
+        """A nested team gives out nothing that its launcher may not know of."""
+        return self._supervision.may_start or not isinstance(step, Assign | Reassign)
 
     def _tasks_due(self, now: Now) -> list[tuple[bytes, Step]]:
         due: list[tuple[bytes, Step]] = []
@@ -178,6 +194,8 @@ class Coordinator:
         cap = self._state.cap(now.wall)
         if self._bad_plans > self._state.roster.caps.plans:
             cap = f"no usable plan ({self._problem})"
+        if self._supervision.is_orphaned(now):
+            self._stop = self._stop or ("cancelled", "its launcher is silent")
         if cap and self._stop is None and self._ending is None:
             self._stop = ("deadline" if cap == "deadline" else "cap", cap)
         return self._stop is not None or self._ending is not None

@@ -38,6 +38,7 @@ from ioa_p2p.wire.decision import (
     Append,
     DecisionMessage,
     HandOver,
+    Introduce,
     PreVoteReply,
     PreVoteRequest,
     SnapshotAck,
@@ -66,6 +67,7 @@ class Election(Follow, Lead):
         if not self._is_ours(now, peer, message):
             return self._drain()
         intake = self._check(peer, message)
+        self._introductions.hear(peer, message)
         self._notice_lapse(now)
         if self._meet_term(now, peer, message):
             self._step(now, peer, message, intake)
@@ -123,14 +125,21 @@ class Election(Follow, Lead):
     def _is_ours(self, now: Now, peer: bytes, message: DecisionMessage) -> bool:
         """Of this incarnation, by one that has a say; the word of a higher one is told once. Raises PeerError."""
         check_log(self._electorate, self._me.node, peer, message)
+        if isinstance(message, Introduce):
+            self._introductions.meet(self._electorates, self.commit_index, peer, message)
+            return False
         told = peer == self._coordinator or (self._replication is not None and peer in self._replication)
-        if not told and not has_a_say(self._electorate, peer, message):
+        if not told and not self._has_proven(peer) and not has_a_say(self._electorate, peer, message):
             self._tell_removed(now, peer, message)
             return False
         if message.incarnation > max(self.incarnation, self._told_incarnation):
             self._told_incarnation = message.incarnation
             self._emit(Stale(message.incarnation))
         return message.incarnation == self.incarnation
+
+    def _has_proven(self, peer: bytes) -> bool:
+        """It came in later than our log tells."""
+        return peer in self._introductions and peer not in self._electorate.gone
 
     def _tell_removed(self, now: Now, peer: bytes, message: DecisionMessage) -> None:
         """Who was removed and asks for votes does not know: the coordinator says so, by the log itself."""
@@ -150,7 +159,7 @@ class Election(Follow, Lead):
             case Ack() | SnapshotAck() if self._replication and message.term == self.term:
                 self._replication.check(message)
             case SnapshotPart():
-                self._arrive(message)
+                self._arrive(peer, message)
             case _:
                 pass
         return Intake()
@@ -208,6 +217,8 @@ class Election(Follow, Lead):
         self._enter(Role.PRE_CANDIDATE, None)
         campaign = self._campaign = Campaign(self._ballot(self.term + 1), now.boot, first=first)
         self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
+        self._introduce(*self._voters_asked)
+        self._introductions.begin_round()
         for peer in self._voters_asked:
             self._send(peer, campaign.pre_vote_request(self._electorate))
         self._grant(now, campaign, self._me.node)
@@ -218,6 +229,7 @@ class Election(Follow, Lead):
         self._log.set_term(self.term + 1, vote=self._me.node)
         campaign = self._campaign = Campaign(self._ballot(self.term), now.boot)
         self._arm(now.boot + self._timing.ask_s(self._rank, self._rng))
+        self._introduce(*self._voters_asked)
         for peer in self._voters_asked:
             self._send(peer, campaign.vote_request(self._electorate, hand_over))
         self._grant(now, campaign, self._me.node, self._electorate.vote(self._me, campaign.ballot))
@@ -241,7 +253,12 @@ class Election(Follow, Lead):
     @property
     def _may_stand(self) -> bool:
         aside = self._aside and self.may_be_followed
-        return self._electorate.may_lead(self._me.node) and self._log.may_vote and not aside
+        return self._electorate.may_lead(self._me.node) and self._can_judge and not aside
+
+    @property
+    def _can_judge(self) -> bool:
+        """We remember our votes, and our log holds nothing that only a newer version can read."""
+        return self._log.may_vote and not self._electorates.unread
 
     @property
     def _voters_asked(self) -> list[bytes]:
@@ -281,13 +298,14 @@ class Election(Follow, Lead):
             self._send(peer, rival.pre_vote_request(self._electorate))
 
     def _would_vote(self, now: Now, peer: bytes, message: PreVoteRequest | VoteRequest) -> bool:
-        """It may lead, its log holds all that ours does (section 5.4.1), and we are loyal to nobody else. Who is
-        no voter as far as we know may have become one in the entries that we lack."""
+        """It may lead, its log holds all that ours does (section 5.4.1), and we are loyal to nobody else. A learner,
+        as far as we know, may have become a voter in the entries that we lack."""
         hand_over = isinstance(message, VoteRequest) and message.hand_over
         known = peer in self._electorate.voters
+        came_in = self._has_proven(peer) or message.last_index > self.last_index
         return (
-            self._log.may_vote
-            and (self._electorate.may_lead(peer) if known else message.last_index > self.last_index)
+            self._can_judge
+            and (self._electorate.may_lead(peer) if known else came_in)
             and (hand_over or not self._is_loyal(now, peer))
             and (message.last_term, message.last_index) >= self._log.end
         )
@@ -318,9 +336,12 @@ class Election(Follow, Lead):
             self._become_candidate(now, hand_over=True)
 
     def _on_link(self, now: Now, node: bytes, up: bool) -> None:
+        """Who is linked anew may have restarted, and is introduced to as if it had never answered."""
+        self._introductions.lose(node)
         if up and self._replication is not None and node in self._replication:
             self._send_append(now, node)
         elif up and self._campaign is not None and self._role is Role.PRE_CANDIDATE and node in self._electorate.voters:
+            self._introduce(node)
             self._send(node, self._campaign.pre_vote_request(self._electorate))
         elif not up and node == self._coordinator:
             self._stand(now)

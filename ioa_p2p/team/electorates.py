@@ -11,19 +11,22 @@ from dataclasses import dataclass
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.decisions import Held
+from ioa_p2p.team.decisions import Held, open_entry
 from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.wire import frames
-from ioa_p2p.wire.decision import Vote
+from ioa_p2p.wire.decision import RosterLink, Vote
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.step import roster_step
+from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.step import is_known, roster_step
 
 
 @dataclass(frozen=True, slots=True)
 class Electorates:
-    """all: in the order of their entries, the first from entry 0."""
+    """all: in the order of their entries, the first from entry 0. unread: index of the first entry of a kind that only
+    a newer version knows, 0 if there is none; who may vote from there on is not known here."""
 
     all: tuple[Electorate, ...]
+    unread: int = 0
 
     @property
     def latest(self) -> Electorate:
@@ -35,14 +38,16 @@ class Electorates:
 
     def until(self, index: int) -> "Electorates":
         """Those of entries up to `index`."""
-        return self if self.latest.roster_index <= index else Electorates(self._up_to(index))
+        if max(self.latest.roster_index, self.unread) <= index:
+            return self
+        return Electorates(self._up_to(index), self.unread if self.unread <= index else 0)
 
     def after(self, held: Held) -> "Electorates":
         """With what an entry changes, if it does. Raises PeerError for a change that may not follow."""
-        step = roster_step(held.entry.step)
-        if step is None:
-            return self
-        return Electorates((*self.all, self.latest.after(held.entry.index, held.hash, step)))
+        index, step = held.entry.index, roster_step(held.entry.step)
+        if step is not None:
+            return Electorates((*self.all, self.latest.after(index, held.hash, step)), self.unread)
+        return self if self.unread or is_known(held.entry.step) else Electorates(self.all, index)
 
     def after_all(self, entries: Iterable[Held]) -> "Electorates":
         grown = self
@@ -67,6 +72,23 @@ class Electorates:
         if certificate:
             electorate = self.at(self._open(certificate[0]).last_index)
         return electorate.check_certificate(certificate, term, coordinator)
+
+    def after_link(self, link: RosterLink) -> "Electorates":
+        """With a later change, as its proof says. Raises PeerError: 'unproven-entry', and as votes and changes do."""
+        held = self.proven(link.frame, link.certificate)
+        if roster_step(held.entry.step) is None or held.entry.index <= self.latest.roster_index:
+            raise PeerError("unproven-entry", f"entry {held.entry.index} is no later change of the roster")
+        return self.after(held)
+
+    def proven(self, frame: bytes, certificate: Sequence[bytes]) -> Held:
+        """An entry whose signer was elected, before it, for its term; its place in a log is not checked. Raises
+        PeerError: 'unproven-entry', and as `check_past` does."""
+        entry, known = open_entry(frame, self.latest.network), self.latest
+        if (entry.team, entry.incarnation) != (known.team, known.incarnation):
+            raise PeerError("unproven-entry", "an entry of another log")
+        if self.check_past(certificate, entry.term, entry.node).last_index >= entry.index:
+            raise PeerError("unproven-entry", f"entry {entry.index} was there before its term")
+        return Held(entry, frame, blake(frame))
 
     def _named(self, index: int, frame_hash: bytes) -> Electorate:
         for each in self.all:

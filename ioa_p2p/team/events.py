@@ -35,13 +35,14 @@ class Policy:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """Form a team for `goal`. team: 16 random bytes made (and kept) by the caller: the same id again is
-    the same launch. me: the launcher's own member entry."""
+    the same launch. me: the launcher's own member entry. ancestors: teams above it, the root first."""
 
     team: bytes
     goal: str
     me: Member
     roles: tuple[Role, ...]
     policy: Policy = field(default_factory=Policy)
+    ancestors: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,3 +412,32 @@ class Halted:
 
     team: bytes
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NestWanted:
+    """A task of ours is to be done by a team of its own: search, then `Launch(team, ...)`, or `TaskFailed` for the task
+    of `parent`. agent: ours, that the task was given to."""
+
+    team: bytes
+    parent: bytes
+    task: bytes
+    attempt: int
+    agent: str
+    goal: str
+    seconds_left: float
+
+
+@dataclass(frozen=True, slots=True)
+class NestDropped:
+    """Nobody wants that team any more: stop looking for it."""
+
+    team: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NestEnded:
+    """A nested team ended: when the files of `end` are here, `end` is the command that tells the team above."""
+
+    team: bytes
+    end: TaskDone | TaskFailed

@@ -10,17 +10,16 @@ term to us yet: its votes may name a roster entry that we lack.
 from ioa_p2p.effects import Now
 from ioa_p2p.team.election_events import Elected
 from ioa_p2p.team.evidence import notice_loss
-from ioa_p2p.team.intake import Intake, Mandate
+from ioa_p2p.team.intake import Intake, Mandate, saved_mandate
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.seat import Seat
-from ioa_p2p.team.snapshots import Arriving, Opened, open_snapshot
+from ioa_p2p.team.snapshots import Opened, check_stands_at, open_snapshot
 from ioa_p2p.wire.decision import Ack, Append, SnapshotAck, SnapshotPart
 
 
 class Follow(Seat):
     """What a member does while another coordinates; `Election` says when."""
 
-    _arriving: Arriving | None = None
     _opened: Opened | None = None
 
     def _on_append(self, now: Now, peer: bytes, message: Append, intake: Intake) -> None:
@@ -36,6 +35,7 @@ class Follow(Seat):
         self._take(intake)
         index = message.previous_index + len(message.entries)
         self._commit_to(min(message.commit, index))
+        self._arrivals.settle(self.commit_index)
         self._send(peer, Ack(*self._head(), ok=True, index=index, round=message.round))
 
     def _refuse(self, peer: bytes, message: Append) -> None:
@@ -70,18 +70,16 @@ class Follow(Seat):
 
     # -- a snapshot in place of entries
 
-    def _arrive(self, part: SnapshotPart) -> None:
+    def _arrive(self, peer: bytes, part: SnapshotPart) -> None:
         """Gather parts; a whole snapshot is verified before it counts, and a false one dropped. Raises PeerError."""
         self._opened = None
         if part.index <= self.commit_index or part.term < self.term:
             return
-        if self._arriving is None or not self._arriving.is_of(part):
-            self._arriving = Arriving(part.index, part.size)
-        arriving = self._arriving
-        arriving.take(part)
-        if arriving.is_whole:
-            self._arriving = None
-            self._opened = open_snapshot(bytes(arriving.data), self._founded)
+        whole = self._arrivals.take(peer, part, self._coordinator)
+        if whole is not None:
+            opened = open_snapshot(whole, self._founded)
+            check_stands_at(opened, part.index)
+            self._opened = opened
 
     def _on_part(self, now: Now, peer: bytes, part: SnapshotPart) -> None:
         team, incarnation, term = self._head()
@@ -95,7 +93,7 @@ class Follow(Seat):
             self._install(now, self._opened)
             self._send(peer, Ack(team, incarnation, part.term, True, part.index, part.round))
         else:
-            offset = len(self._arriving.data) if self._arriving is not None else 0
+            offset = self._arrivals.offset(peer)
             self._send(peer, SnapshotAck(team, incarnation, part.term, part.index, offset, part.round))
 
     def _install(self, now: Now, opened: Opened) -> None:
@@ -104,6 +102,15 @@ class Follow(Seat):
         if self._role is not Role.FOLLOWER:
             self._become_follower(now, self.term, None)
         anchor, certificate, links, electorates, state, checkpoint_at = opened
+        self._arrivals.settle(anchor.entry.index)
         self._log.install(anchor, certificate, links, state, checkpoint_at)
         self._electorates = electorates.after_all(self._log.between(anchor.entry.index, self.last_index))
+        self._learn_mandate(now, saved_mandate(self._log))
         self._tell_restored()
+
+    def _learn_mandate(self, now: Now, proven: Mandate) -> None:
+        """The term's first entry, which carries the votes for its coordinator, is in the state: it comes no more."""
+        if proven.term > self.term:
+            self._become_follower(now, proven.term, None)
+        if self._mandate.term < proven.term == self.term:
+            self._accept_mandate(proven)

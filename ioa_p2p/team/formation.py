@@ -123,7 +123,8 @@ class Formation:
         return self._choose(now) if not self._unanswered() else []
 
     def _choose(self, now: Now) -> list[Effect]:
-        """The best bids make the roster; everybody in it is invited."""
+        """The best bids make the roster; everybody in it is invited. `created` is now, not when the launch began: by it
+        members see how their clocks differ."""
         launch = self._journal.launch
         chosen = {role.name: self._best(role) for role in launch.roles}
         missing = tuple(role.name for role in launch.roles if role.needed and not chosen[role.name])
@@ -131,8 +132,9 @@ class Formation:
             return self._fail("too-few" if self._journal.silent else "nobody-fits", missing)
         members = self._members(chosen)
         roster = Roster(
-            launch.team, 0, launch.goal, self._key.node, members, self._journal.created,
-            self._journal.created + launch.policy.goal_s, launch.policy.caps, keepers=keepers(members),
+            launch.team, 0, launch.goal, self._key.node, members, int(now.wall),
+            self._journal.created + launch.policy.goal_s, launch.policy.caps, launch.ancestors,
+            keepers=keepers(members),
         )  # fmt: skip
         encoded = codec.encode(roster)
         if len(encoded) > limits.ROSTER_BYTES_MAX:
@@ -208,7 +210,7 @@ class Formation:
                 skills.setdefault((one.node, one.agent), set()).update(role.skills)
         deadline = self._journal.created + launch.policy.goal_s
         return [
-            (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline))
+            (agent, Call(launch.team, agent[1], tuple(sorted(names)), launch.goal, deadline, launch.ancestors))
             for agent, names in list(skills.items())[: limits.CALLS_MAX]
         ]
 

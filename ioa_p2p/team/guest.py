@@ -8,7 +8,7 @@ by its launcher's. To a launcher that is not allowed every answer
 is "not-allowed", whatever else is true.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
@@ -34,11 +34,19 @@ class Signed(Message, frozen=True):
 
 
 class Guest:
-    def __init__(self, key: NodeKey, network: bytes, rows: Rows, allowed: Callable[[], frozenset[bytes]]) -> None:
-        """allowed: the launchers this node works for, as of now."""
+    def __init__(
+        self,
+        key: NodeKey,
+        network: bytes,
+        rows: Rows,
+        allowed: Callable[[], frozenset[bytes]],
+        waiting: Callable[[Collection[bytes]], frozenset[str]] = lambda _: frozenset(),
+    ) -> None:
+        """allowed: the launchers this node works for, as of now. waiting: our agents that wait for one of these."""
         self._key = key
         self._network = network
         self._allowed = allowed
+        self._waiting = waiting
         self._offer = Offer(())
         self._signed = {team: codec.decode(row, Signed) for team, row in rows(SPACE)}
 
@@ -68,8 +76,10 @@ class Guest:
 
     def on_invitation(self, now: Now, peer: bytes, invitation: Invitation) -> list[Effect]:
         roster = codec.decode(invitation.roster, Roster)
+        waiting = self._waiting((*roster.ancestors, roster.team))
+        terms = Terms(self._key.node, self._offer.members, self._allowed(), waiting=waiting)
         try:
-            check_terms(roster, peer, Terms(self._key.node, self._offer.members, self._allowed()), now)
+            check_terms(roster, peer, terms, now)
         except PeerError as fault:
             return [Send(peer, Decline(roster.team, "any", fault.code))]
         signed = self._signed[roster.team] = Signed(roster.deadline, roster.created - int(now.wall))
@@ -85,6 +95,8 @@ class Guest:
         member = self._member(call.agent)
         if member is None or any(member.skill(skill) is None for skill in call.skills):
             return "no-such-agent"
+        if call.agent in self._waiting((*call.ancestors, call.team)):
+            return "cycle"
         if call.deadline <= now.wall - limits.CLOCK_SKEW_S:
             return "deadline"
         return "" if room and self._offer.load < 255 else "busy"

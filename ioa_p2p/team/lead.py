@@ -32,6 +32,7 @@ class Lead(Seat):
             self._step_down(now)
         if self._replication is not None:
             self._send_appends(now)
+            self._introductions.begin_round()
             self._arm(now.boot + self._timing.beat_s)
 
     def _send_appends(self, now: Now) -> None:
@@ -41,6 +42,7 @@ class Lead(Seat):
 
     def _send_append(self, now: Now, peer: bytes) -> None:
         assert self._replication is not None
+        self._introduce(peer)
         self._send(peer, self._replication.message_for(peer, now))
 
     def _on_ack(self, now: Now, peer: bytes, message: Ack | SnapshotAck) -> None:

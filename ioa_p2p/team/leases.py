@@ -65,7 +65,8 @@ class Leases:
             return _outcome(lease.result)
         if now.wall > row.spec.deadline:
             return self._final(row, "expired", "deadline passed")
-        if now.boot <= lease.until_s and not lease.busy and not self._is_lost(row.spec.node):
+        lost = self._is_lost(row.spec.node) and not self._state.nests(row.spec)  # its team dissolves within the lease
+        if now.boot <= lease.until_s and not lease.busy and not lost:
             return None
         stand_in = self._stand_in(row)
         if stand_in is not None:

@@ -35,6 +35,7 @@ from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.life import Life
+from ioa_p2p.team.nesting import Nesting
 from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN, Profile
 from ioa_p2p.team.team import Team
@@ -92,10 +93,11 @@ class Teams:
         work is taken on. life: how this one began."""
         self._key = key
         self._ground = Ground(key, network, rows, rng, profile, timing, queue or Queue(own=key.node), life or Life())
-        self._guest = Guest(key, network, rows, allowed)
+        self._guest = Guest(key, network, rows, allowed, lambda path: self._nesting.waiting(path))
         self._launches: dict[bytes, Formation] = {}
         self._admissions: dict[bytes, Admission] = {}
         self._teams: dict[bytes, Team] = {}
+        self._nesting = Nesting(rows, self._teams, self._on_command)
 
     @property
     def teams(self) -> dict[bytes, Team]:
@@ -114,7 +116,7 @@ class Teams:
         for team, value in self._ground.rows(formation.SPACE):
             if team not in self._teams:
                 effects += self._begin(now, codec.decode(value, Journal))
-        return self._hand_in(now, effects)
+        return self._hand_in(now, [*effects, *self._nesting.start(now)])
 
     def handle_message(self, now: Now, peer: bytes, message: DecisionMessage | TeamMessage) -> list[Effect]:
         return self._hand_in(now, self._on_message(now, peer, message))
@@ -129,28 +131,30 @@ class Teams:
         return self._hand_in(now, self._teams[team].handle_timer(now, name)) if team in self._teams else []
 
     def handle_command(self, now: Now, command: Command) -> list[Effect]:
-        """Raises UsageError('no-such-team' | 'too-many-launches' | 'team-ended' | 'no-such-task')."""
+        """Raises UsageError('no-such-team' | 'too-many-launches' | 'not-wanted' | 'team-ended' | 'no-such-task')."""
+        return self._hand_in(now, self._on_command(now, command))
+
+    def _on_command(self, now: Now, command: Command) -> list[Effect]:
         match command:
             case Launch():
-                effects = self._launch(now, command)
+                return self._launch(now, self._nesting.on_terms(now, command))
             case Offer():
                 self._guest.offer(command)
-                effects = []
+                return []
             case LinkPeer():
-                effects = self._on_link(now, command)
+                return self._on_link(now, command)
             case StepDown() | StandAside():
-                effects = self._on_all(now, command)
+                return self._on_all(now, command)
             case CancelTeam() if command.team in self._launches:
-                effects = self._on_launch(now, command.team, Formation.cancel)
+                return self._on_launch(now, command.team, Formation.cancel)
             case AddMember() if command.team in self._teams:
-                effects = self._add_member(now, command)
+                return self._add_member(now, command)
             case AddMember():
                 raise _no_team(command.team)
             case _ if command.team in self._teams:
-                effects = self._teams[command.team].handle_command(now, command)
+                return self._teams[command.team].handle_command(now, command)
             case _:
                 raise _no_team(command.team)
-        return self._hand_in(now, effects)
 
     # -- messages
 
@@ -303,7 +307,7 @@ class Teams:
         for team in old:
             del self._teams[team.team]
         named = frozenset[bytes]().union(*(team.state.blobs for team in self._teams.values()))
-        return [effect for team in old for effect in self._forget(team, named)]
+        return [*(effect for team in old for effect in self._forget(team, named)), *self._nesting.forget()]
 
     @staticmethod
     def _forget(team: Team, named: frozenset[bytes]) -> list[Effect]:
@@ -319,11 +323,17 @@ class Teams:
         return [effect for team in self._teams.values() for effect in team.handle_command(now, command)]
 
     def _hand_in(self, now: Now, effects: list[Effect]) -> list[Effect]:
-        """What is sent to this very node comes in at once; what we would drop from a peer we drop from us."""
+        """What is sent to this very node comes in at once; what we would drop from a peer we drop from us. So is what
+        a team tells of itself handed to those that it is nested in."""
         out: list[Effect] = []
         waiting = list(effects)
         while waiting:
             effect = waiting.pop(0)
+            if isinstance(effect, Emit):
+                taken, more = self._nesting.on_event(now, effect.event)
+                out += [] if taken else [effect]
+                waiting += more
+                continue
             if not isinstance(effect, Send) or effect.to != self._key.node:
                 out.append(effect)
                 continue

@@ -4,7 +4,7 @@ TeamState ── view_of ──> View ── planner ──> Step ── log_ste
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from ioa_p2p import steps
@@ -15,7 +15,8 @@ from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.state import TaskRow, TeamState
 from ioa_p2p.team.tasks import TaskState
 from ioa_p2p.wire import codec, limits
-from ioa_p2p.wire.spending import NOTHING, Allowance
+from ioa_p2p.wire.roster import SkillBrief
+from ioa_p2p.wire.spending import NOTHING
 from ioa_p2p.wire.step import Assign, Await, Conclude, Credit, Discuss, Evidence, Input, Step, TaskSpec
 
 Agent = tuple[bytes, str]
@@ -72,22 +73,34 @@ def log_step(step: steps.Step, state: TeamState, me: Agent, now: Now, rng: rando
         case steps.Speak():
             return Discuss(step.node, step.agent, _cut(step.text), _cut(step.prompt))
         case steps.Assign():
-            share = state.budget.share(len(step.orders))
-            specs = tuple(_spec(order, share, state, now, rng) for order in step.orders)
-            return _bounded(Assign(step.mode, specs))
+            return _assign(step.mode, step.orders, state, now, rng)
         case steps.Await():
             return _bounded(Await(step.tasks, step.mode, _deadline(state, now, step.seconds)))
         case steps.Conclude():
             return _bounded(_conclude(step, state))
         case steps.FormTeam():
-            raise UsageError("bad-plan", "teams within teams cannot be formed yet", "assign the task itself")
+            if not _skill(step.order, state).nests:
+                raise UsageError("bad-plan", f"{step.order.agent} forms no team for {step.order.skill}", "assign it")
+            return _assign(step.mode, (step.order,), state, now, rng)
 
 
-def _spec(order: steps.Order, share: Allowance, state: TeamState, now: Now, rng: random.Random) -> TaskSpec:
+def _assign(
+    mode: Literal["sync", "async"], orders: Sequence[steps.Order], state: TeamState, now: Now, rng: random.Random
+) -> Step:
+    return _bounded(Assign(mode, tuple(_spec(order, len(orders), state, now, rng) for order in orders)))
+
+
+def _skill(order: steps.Order, state: TeamState) -> SkillBrief:
     member = state.member(order.node, order.agent)
     skill = member.skill(order.skill) if member else None
     if skill is None:
         raise UsageError("bad-plan", f"{order.agent} has no skill {order.skill}", "choose from the members' skills")
+    return skill
+
+
+def _spec(order: steps.Order, orders: int, state: TeamState, now: Now, rng: random.Random) -> TaskSpec:
+    """orders: how many are given out together."""
+    skill = _skill(order, state)
     inputs = tuple(Input(each.type.rstrip("*"), each.tasks, each.value) for each in order.inputs)
     return TaskSpec(
         id=rng.randbytes(16),
@@ -100,7 +113,7 @@ def _spec(order: steps.Order, share: Allowance, state: TeamState, now: Now, rng:
         effect=skill.effect,
         deadline=_deadline(state, now, order.seconds),
         pinned=order.pinned,
-        budget=share if order.budget is None else order.budget,
+        budget=state.budget.share(orders, agents=skill.nests) if order.budget is None else order.budget,
     )
 
 
@@ -109,7 +122,7 @@ def _conclude(step: steps.Conclude, state: TeamState) -> Conclude:
     return Conclude(
         outcome=step.outcome,
         answer=step.answer[: limits.ANSWER_CHARS_MAX],
-        result=() if step.result is None else (step.result,),
+        result=step.results[: limits.RESULTS_MAX],
         evidence=evidence,
         credits=credits_of(state),
         spent=state.budget.spent,

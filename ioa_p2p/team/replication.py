@@ -27,7 +27,8 @@ class Follower:
     """next: index of the first entry not yet sent. match: it durably holds our log up to here.
 
     heard_s: when (our boot clock) the newest round that it answered was sent. rewound: the round, in ms, when
-    next last went back: refusals of older rounds say nothing new. given: (index, bytes) of the snapshot it has.
+    next last went back: refusals of older rounds say nothing new. given: (index, bytes) of the snapshot it has,
+    as it said in answer to round parted.
     farewell: the round in which a removed one was first told that its removal is decided; 0: not yet.
     """
 
@@ -36,6 +37,7 @@ class Follower:
     match: int = 0
     rewound: int = 0
     given: tuple[int, int] = (0, 0)
+    parted: int = 0
     farewell: int = 0
 
     @property
@@ -138,11 +140,14 @@ class Replication:
         return follower.next <= self._log.last_index and follower.room > 0
 
     def hear_part(self, peer: bytes, ack: SnapshotAck, now: Now) -> bool:
-        """Likewise for a part of the snapshot."""
+        """Likewise for a part of the snapshot. The newest answer counts: who restarted begins anew."""
         follower = self._followers[peer]
         follower.heard_s = max(follower.heard_s, min(ack.round / 1000, now.boot))
-        news = (ack.index, ack.offset) > follower.given and follower.next <= self._log.first_index
-        follower.given = max(follower.given, (ack.index, ack.offset))
+        if ack.round < follower.parted:
+            return False
+        given, follower.parted = (ack.index, ack.offset), ack.round
+        news = given != follower.given and follower.next <= self._log.first_index
+        follower.given = given
         return news
 
     def _is_leaving(self, peer: bytes) -> bool:

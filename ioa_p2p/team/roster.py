@@ -20,12 +20,13 @@ from ioa_p2p.wire.team import Invite
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What this node signs. members: its agents as offered. allowed: launchers it works for.
-    members_max: the largest team it joins."""
+    members_max: the largest team it joins. waiting: its agents that wait for this team or one above it."""
 
     node: bytes
     members: tuple[Member, ...]
     allowed: frozenset[bytes]
     members_max: int = limits.TEAM_MEMBERS_DEFAULT_MAX
+    waiting: frozenset[str] = frozenset()
 
 
 def sign(key: NodeKey, network: bytes, roster: bytes, now: Now) -> bytes:
@@ -76,6 +77,8 @@ def check_terms(roster: Roster, launcher: bytes, terms: Terms, now: Now) -> None
     if roster.team in roster.ancestors:
         raise PeerError("cycle")
     mine = [member for member in roster.members if member.node == terms.node]
+    if any(member.agent in terms.waiting for member in mine):
+        raise PeerError("cycle", "an agent would wait for itself")
     if not mine or not all(_as_offered(member, terms.members) for member in mine):
         raise PeerError("not-as-bid")
 

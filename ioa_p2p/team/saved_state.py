@@ -5,6 +5,7 @@
 `VERSION` counts the changes of this encoding or of the rules of the fold: members of another version are not compared.
 """
 
+from ioa_p2p.errors import PeerError
 from ioa_p2p.team.budget import Budget
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.team.standing import Standing
@@ -18,8 +19,9 @@ VERSION = 1
 
 
 class SavedState(Message, frozen=True):
-    """The fields of `TeamState`, in an order that does not depend on chance: sets are sorted."""
+    """The fields of `TeamState`, in an order that does not depend on chance: sets are sorted. `version` stays first."""
 
+    version: int
     roster: Roster
     voters: tuple[bytes, ...]
     candidates: tuple[bytes, ...]
@@ -46,6 +48,7 @@ def encode(state: TeamState) -> bytes:
     standing = state.standing
     return codec.encode(
         SavedState(
+            version=VERSION,
             roster=state.roster,
             voters=tuple(sorted(standing.voters)),
             candidates=tuple(sorted(standing.candidates)),
@@ -71,8 +74,10 @@ def encode(state: TeamState) -> bytes:
 
 
 def decode(data: bytes) -> TeamState:
-    """Raises PeerError('undecodable')."""
+    """Raises PeerError: 'undecodable', 'newer-state'."""
     saved = codec.decode(data, SavedState)
+    if saved.version > VERSION:
+        raise PeerError("newer-state", f"version {saved.version}; this program knows {VERSION}")
     state = TeamState(saved.roster)
     sets = (saved.voters, saved.candidates, saved.learners, saved.gone)
     state.standing = Standing(*map(frozenset, sets))

@@ -14,11 +14,14 @@ from ioa_p2p.team.election_events import Committed, Event, Restored
 from ioa_p2p.team.electorate import Electorate
 from ioa_p2p.team.electorates import Electorates
 from ioa_p2p.team.intake import saved_mandate
+from ioa_p2p.team.introductions import Introductions, introduction
 from ioa_p2p.team.replication import Replication
 from ioa_p2p.team.role import Role
+from ioa_p2p.team.snapshots import Arrivals
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire.decision import Certificate, DecisionMessage
 from ioa_p2p.wire.ids import blake
+from ioa_p2p.wire.step import Remove, roster_step
 
 
 class Seat(ABC):
@@ -53,6 +56,8 @@ class Seat(ABC):
         self._log = Decisions(first, network, saved, may_vote=not lost_disk)
         self._founded = Electorates((Electorate(network, team, incarnation, voters, candidates, 0, first.hash),))
         self._electorates = self._known_electorates()
+        self._arrivals = Arrivals()
+        self._introductions = Introductions(me.node, self._founded.latest)
         self._role = Role.FOLLOWER
         self._coordinator: bytes | None = None
         self._mandate = saved_mandate(self._log)
@@ -114,6 +119,12 @@ class Seat(ABC):
     def electorates(self) -> Electorates:
         """All that were ever in force, as far as our log tells."""
         return self._electorates
+
+    @property
+    def cuts(self) -> dict[bytes, int]:
+        """Who was removed, as is decided, and the last line of its talk that counts."""
+        steps = (roster_step(held_of(link.frame).entry.step) for link in self._log.links(self.commit_index))
+        return {step.node: step.cut for step in steps if isinstance(step, Remove)}
 
     @property
     def commit_index(self) -> int:
@@ -179,6 +190,10 @@ class Seat(ABC):
         self._due_s = float("inf") if at is None else at
         self._effects = [effect for effect in self._effects if not isinstance(effect, SetTimer)]
         self._effects.append(SetTimer(self._timer, at))
+
+    def _introduce(self, *peers: bytes) -> None:
+        for peer in self._introductions.due(peers):
+            self._send(peer, introduction(self._log))
 
     def _send(self, peer: bytes, message: DecisionMessage) -> None:
         self._effects.append(Send(peer, message))

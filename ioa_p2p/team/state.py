@@ -196,6 +196,12 @@ class TeamState:
     def member(self, node: bytes, agent: str) -> Member | None:
         return next((one for one in self.roster.members if (one.node, one.agent) == (node, agent)), None)
 
+    def nests(self, spec: TaskSpec) -> bool:
+        """Its worker does it by a team of its own."""
+        member = self.member(spec.node, spec.agent)
+        skill = member.skill(spec.skill) if member is not None else None
+        return skill is not None and skill.nests
+
     def cap(self, wall: float) -> str:
         """The cap that ends the talk now, or an empty text."""
         caps = self.roster.caps

@@ -10,7 +10,7 @@ the deadline nobody leads.
 
 from collections.abc import Sequence
 
-from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
+from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.team import election_events as told
 from ioa_p2p.team import saved_state
@@ -64,11 +64,12 @@ from ioa_p2p.team.state import (
     TeamState,
     step_of,
 )
+from ioa_p2p.team.supervision import Supervision
 from ioa_p2p.team.worker import Deed, Worker
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import DecisionMessage, Entry
 from ioa_p2p.wire.roster import Member
-from ioa_p2p.wire.step import Admit, Remove, RosterStep
+from ioa_p2p.wire.step import Admit, Remove, RosterStep, is_known
 from ioa_p2p.wire.team import Founding, Joined, LostLinks, Report, Said, Wish
 
 TeamTraffic = Founding | Joined | Report | Said | LostLinks | Wish
@@ -91,7 +92,7 @@ class Team:
         blank: what is saved of the log does not count.
         Raises PeerError unless the entry proves a team with us in it, or we signed to come in later."""
         entry = open_founding(founding, ground.network, team, 0)
-        rows = _no_rows if blank else ground.rows
+        rows: Rows = (lambda space: []) if blank else ground.rows
         roster = open_found(entry.step, entry.node, team, ground.network)
         self.node = ground.key.node
         if self.node not in roster.voters and lost_disk:
@@ -99,6 +100,7 @@ class Team:
         self.founding = founding
         self.state = TeamState(roster)
         self.halted = ""
+        self.outdated = ""
         self._ground = ground
         self._ahead_s = ahead_s
         rank = max((member.rank for member in self._mine), default=0) / 255
@@ -111,6 +113,7 @@ class Team:
             lost_disk=lost_disk,
         )  # fmt: skip
         self._affairs = Affairs(self._election, ground.network)
+        self._supervision = Supervision(roster, self.node, ground.profile)
         self._coordinator: Coordinator | None = None
         self._links = Links(roster.voters - {self.node})
         self._post = Post(team, founding, self._election, self._links)
@@ -141,13 +144,15 @@ class Team:
 
     def check_admits(self, node: bytes) -> None:
         """Would we call a node in? Raises UsageError."""
-        self._affairs.check_may_ask(self.state, self.node)
-        if node in self.state.standing.nodes | self.state.standing.gone:
-            raise UsageError("already-in", "this node is in the team, or was removed from it")
+        self._affairs.check_admits(self.state, self.node, node)
 
     @property
     def election(self) -> Election:
         return self._election
+
+    def runs(self, task: bytes, attempt: int) -> bool:
+        """Here, without a result yet."""
+        return self._worker.runs(task, attempt)
 
     # -- inputs
 
@@ -173,11 +178,13 @@ class Team:
             raise PeerError("not-a-voter")
         if self.halted:
             return []
+        self._supervision.hear(now, peer)
         if isinstance(message, TeamTraffic):
             effects = self._on_traffic(now, peer, message)
         elif self.asleep and not self._rest.is_broken_by(message, concluded=self._is_over, known=known):
             return []
         else:
+            message = self._affairs.checkpoints.screen(peer, message)
             effects = [*self._wake(now), *self._settle(now, self._election.handle_message(now, peer, message))]
         self._links.hear(peer)
         return effects
@@ -209,14 +216,8 @@ class Team:
                 return self._on_cancel(command)
             case Answer():
                 return self._on_answer(command)
-            case TaskProgress():
-                return self._carry(self._worker.progress(now, command))
-            case TaskDone():
-                return self._carry(self._worker.done(command))
-            case TaskFailed():
-                return self._carry(self._worker.failed(command))
-            case WorkerDied():
-                return self._carry(self._worker.died(now, self.state, command))
+            case TaskProgress() | TaskDone() | TaskFailed() | WorkerDied():
+                return self._carry(self._worker.hear(now, self.state, command))
 
     def _ours(self, now: Now) -> Now:
         """Time as this team counts it."""
@@ -327,7 +328,8 @@ class Team:
             effects = self._propose(now)
             if not effects:
                 break
-        done += self._carry(self._worker.reconcile(now, self.state, new=self._election.coordinator is not None))
+        may_begin = self._election.coordinator is not None and not self.outdated
+        done += self._carry(self._worker.reconcile(now, self.state, new=may_begin))
         return [*done, *self._ask(now)]
 
     def _on_told(self, now: Now, event: object) -> list[Effect]:
@@ -353,6 +355,7 @@ class Team:
             self.state = saved_state.decode(restored.state)
         except PeerError as fault:
             return self._halt(f"the team's state is of another version than this program: {fault}")
+        self.outdated = ""  # it may be of after what we could not read
         self._links.unheard &= self.state.roster.voters
         changed = RosterChanged(self.team, "restored", b"", (), self.state.roster)
         ended = self.state.conclusion
@@ -363,18 +366,26 @@ class Team:
         self.halted, self._coordinator = reason, None
         return [Emit(Halted(self.team, reason)), *self._timers_off()]
 
+    def _fall_behind(self, index: int) -> list[Effect]:
+        """We cannot fold what a newer version decided. We keep the log and end what runs; the election itself votes
+        no more (`Electorates.unread`)."""
+        self.outdated = f"decision {index} is of a kind that only a newer version of this program knows: update it"
+        return [Emit(Halted(self.team, self.outdated))]
+
     def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
-        if self.halted:
+        if self.halted or self.outdated:
             return []
+        if not is_known(entry.step):
+            return self._fall_behind(entry.index)
         changes = self.state.apply(Committed(entry.index, entry.term, entry.node, entry.at, step_of(entry.step)))
         if entry.node == self.node and self._coordinator is not None:
             refused = next((each.code for each in changes if isinstance(each, Refused)), "")
             self._coordinator.on_decided(entry.step, refused)
         leads = self._election.role is Role.COORDINATOR and entry.term == self._election.term
         if leads and self._coordinator is None:
-            me = (self.node, self._mine[0].agent)
-            self._coordinator = Coordinator(self.state, me, self._ground.profile, self._ground.rng, now)
-        self._affairs.mark(self.state, frame)
+            me, ground = (self.node, self._mine[0].agent), self._ground
+            self._coordinator = Coordinator(self.state, me, ground.profile, ground.rng, now, self._supervision)
+        self._affairs.checkpoints.mark(self.state, frame)
         return [effect for change in changes for effect in self._on_change(now, change)]
 
     def _on_change(self, now: Now, change: Change) -> list[Effect]:
@@ -405,7 +416,7 @@ class Team:
 
     def _on_checked(self, now: Now, checked: Checked) -> list[Effect]:
         try:
-            compact = self._affairs.judge(checked)
+            compact = self._affairs.checkpoints.judge(checked)
         except PeerError as fault:
             return self._halt(str(fault))
         return self._election.handle_command(now, compact) if compact is not None else []
@@ -446,7 +457,7 @@ class Team:
         """A coordinator that is new, or linked again, hears at once what it may lack."""
         if node != self._election.coordinator:
             return []
-        reports = self._carry(list(self._worker.open_reports()))
+        reports = self._carry(self._worker.open_reports())
         return [*reports, *self._post.lost_links(), *self._post.open_wishes(self.state)]
 
     @property
@@ -483,7 +494,3 @@ class Team:
     @property
     def _timer(self) -> str:
         return f"team/{self.team.hex()}"
-
-
-def _no_rows(space: str) -> list[tuple[bytes, bytes]]:
-    return []

@@ -158,18 +158,20 @@ class Worker:
         """The start is counted, durably, before it happens. Within one OS boot the deadline is by boot time, so that
         no jump of the wall clock moves it."""
         last = self._runs.get(spec.id)
-        self._runs[spec.id] = Run(reported_at=now.boot, before=job.spent, text=last.text if last else "")
+        nests = state.nests(spec)  # then all starts of an attempt are one run, that tells its whole sum
+        before = NOTHING if nests else job.spent
+        self._runs[spec.id] = Run(reported_at=now.boot, before=before, text=last.text if last else "")
         until_s = job.until_s if job.until_s and job.boot == self._life.boot else now.boot + spec.deadline - now.wall
         counted = Job(job.attempt, job.starts + 1, spec, None, job.deaths, self._life.boot, until_s, job.spent)
-        left = codec.replace(spec, budget=rest(spec.budget, job.spent))
-        start = StartTask(self._team, left, resolve(spec, state), max(0.0, until_s - now.boot), self._is_own)
+        left = codec.replace(spec, budget=rest(spec.budget, before))
+        start = StartTask(self._team, left, resolve(spec, state), max(0.0, until_s - now.boot), self._is_own(state))
         return [self._save(spec.id, counted), Emit(start)]
 
     def _resume(self, now: Now, state: TeamState, spec: TaskSpec, job: Job) -> list[Deed]:
         """This node ended while it ran. If that was on purpose, or with the whole machine, the task is not to blame;
         if the node alone crashed it may be, and some time it is enough. After a reboot the old lease is lost: the
-        coordinator must hear that we have the task."""
-        if not may_repeat(spec.effect):
+        coordinator must hear that we have the task. A team that it formed went on without us."""
+        if not may_repeat(spec.effect) and not state.nests(spec):
             return self._finish(spec, self._report(spec, "unknown", "the worker's node ended while it ran"))
         if self._life.clean or job.boot != self._life.boot:
             job = codec.replace(job, starts=max(0, job.starts - 1))
@@ -192,6 +194,17 @@ class Worker:
         return [self._save(spec.id, Job(max(job.attempt, row.spec.attempt - 1))), *deeds]
 
     # -- the run tells
+
+    def hear(self, now: Now, state: TeamState, told: TaskProgress | TaskDone | TaskFailed | WorkerDied) -> list[Deed]:
+        match told:
+            case TaskProgress():
+                return self.progress(now, told)
+            case TaskDone():
+                return self.done(told)
+            case TaskFailed():
+                return self.failed(told)
+            case WorkerDied():
+                return self.died(now, state, told)
 
     def progress(self, now: Now, told: TaskProgress) -> list[Deed]:
         run, spec = self._runs.get(told.task), self._running(told.task, told.attempt)
@@ -276,6 +289,10 @@ class Worker:
         """Results that no Outcome has answered yet."""
         return [job.report for job in self._jobs.values() if job.spec is not None and job.report is not None]
 
+    def runs(self, task: bytes, attempt: int) -> bool:
+        """This attempt is ours and has no result yet."""
+        return self._running(task, attempt) is not None
+
     # -- small parts
 
     def _running(self, task: bytes, attempt: int) -> TaskSpec | None:
@@ -305,9 +322,9 @@ class Worker:
             return now.boot > job.until_s
         return now.wall > spec.deadline
 
-    @property
-    def _is_own(self) -> bool:
-        return self._requester == self._node
+    def _is_own(self, state: TeamState) -> bool:
+        """For our owner; a team that we formed for another's task is not."""
+        return self._requester == self._node and not state.roster.ancestors
 
     # -- what a run used and put out
 

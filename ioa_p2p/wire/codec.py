@@ -58,6 +58,17 @@ def read_any(data: bytes) -> Any:
     return value
 
 
+def read_tag(data: bytes) -> str:
+    """The tag of a message of a union, whatever else it holds; empty if these bytes are none."""
+    unpacker = cast(Any, msgpack).Unpacker()
+    unpacker.feed(data)
+    try:
+        tag = unpacker.unpack() if unpacker.read_array_header() else ""
+    except (ValueError, TypeError, msgpack.UnpackException):
+        return ""
+    return tag if isinstance(tag, str) else ""
+
+
 def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
     """Raises ValueError if containers stand more than `levels` deep within `value`."""
     if isinstance(value, dict):

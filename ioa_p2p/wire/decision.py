@@ -172,6 +172,22 @@ class SnapshotAck(DecisionHead, frozen=True, tag=9):
     round: Round
 
 
+class Introduce(DecisionHead, frozen=True, tag=10):
+    """From one that came in later, before it asks for votes or leads: the newest changes of the roster, in order, that
+    fit, so that a member whose log lags sees that the sender may lead. Not answered."""
+
+    links: Annotated[tuple[RosterLink, ...], Meta(max_length=limits.INTRODUCTION_LINKS_MAX)]
+
+
 DecisionMessage = (
-    PreVoteRequest | PreVoteReply | VoteRequest | VoteReply | Append | Ack | HandOver | SnapshotPart | SnapshotAck
+    PreVoteRequest
+    | PreVoteReply
+    | VoteRequest
+    | VoteReply
+    | Append
+    | Ack
+    | HandOver
+    | SnapshotPart
+    | SnapshotAck
+    | Introduce
 )

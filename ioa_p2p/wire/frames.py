@@ -37,6 +37,7 @@ class Kind(IntEnum):
     RECEIPT = 14
     TICKET = 15
     SEEDS = 16
+    TRANSCRIPT = 17
 
 
 BODY_BYTES_MAX: dict[Kind, int] = {

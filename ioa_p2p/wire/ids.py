@@ -21,6 +21,11 @@ def blake(data: bytes, size: int = 32) -> bytes:
     return hashlib.blake2b(data, digest_size=size).digest()
 
 
+def nested_team(key: bytes, node: bytes, attempt: int) -> bytes:
+    """16 B: the team that an attempt at a task forms at its worker; key: of the task."""
+    return blake(b"nest" + key + node + bytes([attempt]), 16)
+
+
 def network_id(mesh: str) -> bytes:
     """16 B that bind every signature and datagram to one mesh."""
     return blake(mesh.encode(), limits.NETWORK_ID_BYTES)

@@ -400,3 +400,16 @@ CHAT_CHAIN_ENTRIES_MAX = 65_536  # lines of one member in one team: a start read
 CHAT_CHAIN_BYTES_MAX = 16 * 1024 * 1024  # and their frames: 256 MiB a team of sixteen at most. Over: likewise
 CHAT_HEARSAY_MAX = CHAT_UNANSWERED_MAX  # lines shown as missing on one member's word: no author pushes more unanswered
 ASK_KEY_CHARS_MAX = 200  # a client's name for a goal it may ask again: any id fits. UsageError
+
+# -- answers of several needs -----------------------------------------------------------------------
+RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
+
+# -- transcripts (a team's log and talk as a file) ---------------------------------------------------
+TRANSCRIPT_RECORD_BYTES_MAX = 160 * 1024  # two whole frames, the proof of a fork, and what names them. PeerError
+TRANSCRIPT_HEAD_BYTES_MAX = 64  # the first line: a name and a version. Longer: it is no transcript
+TRANSCRIPT_AUTHORS_MAX = 320  # whoever was in one team: 64 at first, and each of 256 changes another. PeerError
+TRANSCRIPT_PAGE_ROWS = 64  # read from disk at once: 4 MiB at most
+
+# -- who came in later ------------------------------------------------------------------------------
+INTRODUCTION_LINKS_MAX = 32  # changes of the roster in one introduction: sixteen newcomers at once. Over: PeerError
+INTRODUCTION_BYTES_MAX = 64 * 1024  # frames and votes in it, half a link frame; the largest change alone is 61 KiB

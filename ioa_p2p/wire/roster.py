@@ -15,17 +15,24 @@ Brief = Annotated[str, Meta(max_length=limits.BRIEF_CHARS_MAX)]
 Count = Annotated[int, Meta(ge=0, le=1 << 32)]
 Small = Annotated[int, Meta(ge=0, le=255)]
 Types = Annotated[tuple[Word, ...], Meta(max_length=16)]
+Ancestors = Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)]
 InviteBytes = Annotated[bytes, Meta(max_length=limits.INVITE_FRAME_BYTES_MAX)]
 
 
+ANY_GOAL = "team.form"
+"""The skill of an agent that reaches any goal by a team of its own."""
+
+
 class SkillBrief(Message, frozen=True):
-    """One skill as a roster tells it: enough to plan by. Types as in `records.Skill`."""
+    """One skill as a roster tells it: enough to plan by. Types as in `records.Skill`. nests: its agent does it by a
+    team of its own."""
 
     name: SkillName
     inputs: Types = ()
     outputs: Types = ()
     effect: EffectClass = "pure"
     description: Brief = ""
+    nests: bool = False
 
 
 class Member(Message, frozen=True):
@@ -64,7 +71,7 @@ class Roster(Message, frozen=True):
     """Who the team is. Encoded once by the launcher; every member signs the hash of these bytes.
 
     launcher: also one of the members' nodes. created, deadline: wall seconds. ancestors: teams above
-    this one (reserved, for nested teams). epoch: encryption epoch (reserved). keepers: members that hold all files of
+    this one, the root first. epoch: encryption epoch (reserved). keepers: members that hold all files of
     the team and serve who was away.
     """
 
@@ -76,7 +83,7 @@ class Roster(Message, frozen=True):
     created: Wall
     deadline: Wall
     caps: Caps = Caps()
-    ancestors: Annotated[tuple[TeamId, ...], Meta(max_length=limits.ANCESTORS_MAX)] = ()
+    ancestors: Ancestors = ()
     epoch: Count = 0
     keepers: Annotated[tuple[NodeKey, ...], Meta(max_length=limits.KEEPERS_MAX)] = ()
 

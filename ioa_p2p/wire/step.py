@@ -3,7 +3,7 @@
 A Step is the opaque payload of an entry; who may decide it when is `team.phases`' business.
 """
 
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from msgspec import Meta
 
@@ -180,11 +180,11 @@ class Credit(Message, frozen=True):
 
 class Conclude(Message, frozen=True, tag="conclude"):
     """The end. outcome: "done", "partial" or "failed" by plan; "cap", "cancelled" or "deadline" by force.
-    result: the task whose outputs are the answer, if there is one. spent: by all, as far as it was told."""
+    result: the tasks whose outputs are the answer, one a need of the goal. spent: by all, as far as it was told."""
 
     outcome: Literal["done", "partial", "failed", "cap", "cancelled", "deadline"]
     answer: Annotated[str, Meta(max_length=limits.ANSWER_CHARS_MAX)]
-    result: Annotated[tuple[TaskId, ...], Meta(max_length=1)] = ()
+    result: Annotated[tuple[TaskId, ...], Meta(max_length=limits.RESULTS_MAX)] = ()
     evidence: Annotated[tuple[Evidence, ...], Meta(max_length=limits.EVIDENCE_MAX)] = ()
     credits: Annotated[tuple[Credit, ...], Meta(max_length=limits.TEAM_MEMBERS_MAX)] = ()
     spent: Spent = Spent()
@@ -236,7 +236,7 @@ class Checkpoint(Message, frozen=True, tag="checkpoint"):
 
 
 RosterStep = Admit | Promote | Remove
-_ROSTER_TAGS = (b"admit", b"promote", b"remove")  # behind an array's and a string's first byte
+_ROSTER_TAGS = (b"admit", b"promote", b"remove")
 Step = (
     Found
     | Elect
@@ -256,6 +256,8 @@ Step = (
     | Spend
 )
 
+KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Step))
+
 
 def encode_step(step: Step) -> bytes:
     """Bytes for a decision-log entry. Our planner's output is bounded before; larger is our own bug."""
@@ -271,11 +273,26 @@ def decode_step(data: bytes) -> Step:
     return cast(Step, codec.decode(data, cast(Any, Step)))
 
 
+def is_known(data: bytes) -> bool:
+    """False for a step of a kind that only a newer version knows. What is no step at all no version knows."""
+    return codec.read_tag(data) in KINDS | {""}
+
+
 def roster_step(data: bytes) -> RosterStep | None:
     """The change of who may vote that an entry's payload is, if it is one. Never raises."""
-    if not data.startswith(_ROSTER_TAGS, 2):
+    return cast(RosterStep | None, _step_of(data, _ROSTER_TAGS, RosterStep))
+
+
+def checkpoint_step(data: bytes) -> Checkpoint | None:
+    """Likewise the checkpoint."""
+    return cast(Checkpoint | None, _step_of(data, (b"checkpoint",), Checkpoint))
+
+
+def _step_of(data: bytes, tags: tuple[bytes, ...], kind: Any) -> Any:
+    """tags: behind an array's and a string's first byte; so most entries are not decoded for this."""
+    if not data.startswith(tags, 2):
         return None
     try:
-        return cast(RosterStep, codec.decode(data, cast(Any, RosterStep)))
+        return codec.decode(data, kind)
     except PeerError:
         return None

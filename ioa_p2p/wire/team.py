@@ -14,7 +14,7 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.codec import Message
 from ioa_p2p.wire.decision import TeamId
 from ioa_p2p.wire.records import AgentName, Hash, NodeKey, SkillName, Wall
-from ioa_p2p.wire.roster import Count, Goal, InviteBytes, Member, Small
+from ioa_p2p.wire.roster import Ancestors, Count, Goal, InviteBytes, Member, Small
 from ioa_p2p.wire.spending import Spent
 from ioa_p2p.wire.step import Attempt, Blobs, Line, Reason, ReportState, Summary, TaskId, TaskIds, Value
 
@@ -24,13 +24,15 @@ FrameBytes = Annotated[bytes, Meta(max_length=0xFFFF + 68)]
 
 
 class Call(Message, frozen=True, tag="call"):
-    """Launcher -> candidate: would `agent` join, for `skills`? deadline: wall seconds of the whole goal."""
+    """Launcher -> candidate: would `agent` join, for `skills`? deadline: wall seconds of the whole goal. ancestors:
+    teams above this one."""
 
     team: TeamId
     agent: AgentName
     skills: Annotated[tuple[SkillName, ...], Meta(max_length=limits.RECORD_SKILLS_MAX)]
     goal: Goal
     deadline: Wall
+    ancestors: Ancestors = ()
 
 
 class Bid(Message, frozen=True):

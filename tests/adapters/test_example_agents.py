@@ -17,6 +17,7 @@ import pytest
 from ioa_p2p.adapters.base import Attachment, Event, Failed, Progress, Result, Task
 from ioa_p2p.adapters.registry import Agents, start_all
 from ioa_p2p.mind.chain import Market, Offered
+from ioa_p2p.mind.needs import Needs
 
 ROOT = Path(__file__).parents[2]
 GOAL = "How are my devices doing? Find anything unusual, and write a short report with a chart."
@@ -66,10 +67,11 @@ async def test_the_goal_calls_for_a_report_and_all_that_leads_to_it_and_no_near_
         for name, card in agents.cards.items()
         for skill in card.skills
     ]
-    chain = Market(GOAL, offers).best()
-    assert chain is not None
-    assert [part.name for part in chain.parts] == ["device.measure", "metrics.analyse", "chart.draw", "report.write"]
-    assert chain.all_of == {"device.measure"}
+    (need,) = Needs(GOAL, Market(offers)).outer
+    assert need.first is not None
+    parts = [part.name for part in need.first.parts]
+    assert parts == ["device.measure", "metrics.analyse", "chart.draw", "report.write"]
+    assert {part.name for part in need.first.all_of} == {"device.measure"}
 
 
 async def test_the_job_is_done_and_the_report_says_what_was_measured(agents: Agents, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_strangers_adapter_comes_through_the_same_door(install: Any) -> None:
     install("carrier-pigeon")
     made: Any = registry.make("bird", {"adapter": "carrier-pigeon", "loft": "north"})
     assert (made.name, made.options) == ("bird", {"loft": "north"})
-    assert registry.names() == ["carrier-pigeon", "openai", "process", "python"]
+    assert registry.names() == ["carrier-pigeon", "openai", "process", "python", "team"]
 
 
 def test_nobody_takes_the_name_of_a_built_in(install: Any) -> None:

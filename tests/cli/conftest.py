@@ -85,6 +85,7 @@ class FakeNode:
 
 VERBS = (
     "status id peers publish find show ask resume teams team cancel tasks task watch forget retry doctor seeds stop"
+    " team-export"
 ).split()
 
 

@@ -43,6 +43,7 @@ STORY: list[dict[str, Any]] = [
     {"kind": "orphan", "task": "ab" * 16, "attempt": 1, "state": "succeeded", "note": ""},
     {"kind": "missing", "name": "chart.png", "note": "nobody has it"},
     {"kind": "said", "who": "meter", "text": "It is warm."},
+    {"kind": "halted", "reason": "only a newer version can read it: update it"},
     {"kind": "a-kind-of-the-future", "x": 1},
     {"kind": "concluded", "outcome": "concluded"},
 ]
@@ -67,6 +68,7 @@ def test_the_story_is_told_on_stderr_and_the_answer_on_stdout(cli: Cli, node: Fa
         "orphan    ababab attempt 1 succeeded too late; kept apart",
         "missing   chart.png: nobody has it",
         "said      meter: It is warm.",
+        "halted    this node: only a newer version can read it: update it",
         "ended     concluded",
     ]
     assert node.asked == [("ask", {"goal": "How are my devices?", "timeout_s": 30.0, "detach": False})]

@@ -267,6 +267,26 @@ def test_a_team_that_ended_is_listed_by_its_outcome(cli: Cli, node: FakeNode) ->
     assert f"{TEAM}  failed" in cli("team", "list").out
 
 
+def test_each_team_is_listed_below_the_one_that_it_works_for(cli: Cli, node: FakeNode) -> None:
+    row = {"phase": "PAUSE", "term": 1, "tasks_open": 1, "goal": "g", "outcome": ""}
+    parents = {"cc": "bb", "bb": "aa", "aa": "", "ee": "not-here"}
+    node.answers("teams", {"teams": [{**row, "team": team, "parent": above} for team, above in parents.items()]})
+    lines = cli("team", "list").out.splitlines()[1:]
+    assert [line.split("  PAUSE")[0].rstrip() for line in lines] == ["aa", "└ bb", "└ └ cc", "ee"]
+
+
+def test_a_shown_team_names_those_that_do_its_tasks(cli: Cli, node: FakeNode) -> None:
+    leaf = {"team": "cc", "task": "t2", "agent": "wood", "node": OTHER, "state": "succeeded", "children": []}
+    child = {"team": "bb", "task": "t1", "agent": "valley", "node": OTHER, "state": "offered", "children": [leaf]}
+    node.answers("team", {"team": TEAM, "children": [child]})
+    lines = cli("team", "show").out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("TEAM BELOW"))
+    assert [line.split() for line in lines[place + 1 :][:2]] == [
+        ["bb", "offered", "valley"],
+        ["└", "cc", "succeeded", "wood"],
+    ]
+
+
 def test_the_newest_team_is_shown_unless_one_is_named(cli: Cli, node: FakeNode) -> None:
     node.answers("team", {"team": TEAM})
     assert TEAM in cli("team", "show").out

@@ -40,7 +40,7 @@ def test_a_model_plans_where_the_environment_names_one_and_the_end_says_whether_
     place = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "secret", "OPENAI_MODEL": "tiny"}
     assert model_named(place) == "tiny at http://127.0.0.1:1/v1"
     assert model_named({"OPENAI_API_KEY": "secret"}) == ""
-    assert cost_told({"tokens": 3_000, "calls": 9}).startswith("planned   by the model: 3000 tokens")
+    assert cost_told({"tokens": 3_000, "calls": 9}).startswith("planned   with the model")
     assert "by rules" in cost_told({"tokens": 0, "calls": 6})
 
 

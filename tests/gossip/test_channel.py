@@ -47,6 +47,17 @@ def test_a_line_is_saved_then_told_then_pushed_to_every_linked_member() -> None:
     ]
 
 
+def test_what_was_said_before_a_start_is_not_said_again_when_the_past_is_told_again() -> None:
+    member = opened(0)
+    assert all(say(member, words) for words in (b"yes", b"yes", b"no"))
+    again = member.restarted()
+    told = [
+        bool(again.do(Say(TEAM, "text", words, recalled=True))) for words in (b"yes", b"yes", b"no", b"yes", b"new")
+    ]
+    assert told == [False, False, False, True, True], "each line is recalled once, and then it is a new one"
+    assert say(again, b"no"), "who means it may repeat itself"
+
+
 def test_an_entry_heard_is_saved_told_and_soon_acknowledged() -> None:
     member = opened(1)
     [raw] = chain(KEYS[0], 1)

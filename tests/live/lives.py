@@ -29,7 +29,7 @@ class Death(NamedTuple):
 @dataclass
 class Lives:
     """deaths: those that came to pass. starts: lives that nothing but their death
-    ended. lost: facts that were told and are no more so. unfinished: goals that
+    ended. lost: facts that were told and are no more so, and lives that hung. unfinished: goals that
     ended otherwise than well: members that restart may sign too late.
     """
 
@@ -55,9 +55,13 @@ class Lives:
     def _life(self, *death: str) -> int:
         command = [sys.executable, "-m", "tests.live.mortal", str(self.folder), *death]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIFE_S, check=False
-        )
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIFE_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            self.lost.append(f"a life hung, to end by {' '.join(death)}")
+            return 0
         if done.returncode not in (0, -signal.SIGKILL):
             self.lost.append(done.stderr[-2_000:])
         else:

@@ -58,7 +58,7 @@ def member(found: FoundAgent, cost: int = 0) -> MemberView:
 
 def view(found: tuple[FoundAgent, ...] = REAL, goal: str = GOAL) -> View:
     asker = MemberView(node(9), "asker", "", ())
-    return View(b"t" * 16, 1, goal, (node(9), "asker"), (asker, *map(member, found)), "discussion")
+    return View(b"t" * 16, 1, goal, (node(9), "asker"), (asker, *map(member, found)), "discussion", seconds_left=600.0)
 
 
 def play(start: View, outcome: Callable[[TaskView], TaskView]) -> list[Step]:

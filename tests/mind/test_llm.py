@@ -62,8 +62,8 @@ def told(view: View, answer: object) -> str:
     return str(fault.value)
 
 
-def step_of(view: View, answer: object, **options: bool) -> object:
-    return read(Reply(answer if isinstance(answer, str) else json.dumps(answer)), view, **options).step
+def step_of(view: View, answer: object) -> object:
+    return read(Reply(answer if isinstance(answer, str) else json.dumps(answer)), view).step
 
 
 # -- from answer to step
@@ -77,12 +77,20 @@ def test_each_kind_of_step_is_read() -> None:
     assert step_of(VIEW, assign(READ_IT, wait="none")) == Assign("async", (order,))
     running = seen(replace(T1, state="running"))
     assert step_of(running, step(do="wait", tasks=["t1"], seconds=9, **{"for": "any"})) == Await((T1.id,), "any", 9)
-    assert step_of(seen(T1), {"why": "", "step": DONE}) == Conclude("done", "17.", ((T1.id, "two pages"),), T1.id)
-    assert step_of(VIEW, step(do="form_team", order=READ_IT), nests=True) == FormTeam(order)
+    assert step_of(seen(T1), {"why": "", "step": DONE}) == Conclude("done", "17.", ((T1.id, "two pages"),), (T1.id,))
+    assert step_of(nesting(VIEW), step(do="form_team", order=READ_IT)) == FormTeam(order)
+
+
+def nesting(view: View) -> View:
+    """Bob reads files by a team of his own."""
+    ann, bob, *others = view.members
+    skills = tuple(codec.replace(skill, nests=skill.name == "file.read") for skill in bob.skills)
+    return replace(view, members=(ann, replace(bob, skills=skills), *others))
 
 
 def test_a_team_within_the_team_is_only_formed_where_it_may_be() -> None:
     assert "form_team" in told(VIEW, step(do="form_team", order=READ_IT))
+    assert "forms no team" in told(nesting(seen(T1)), step(do="form_team", order=COUNT_IT))
 
 
 def test_what_the_model_wrapped_or_broke_is_mended() -> None:

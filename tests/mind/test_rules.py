@@ -89,7 +89,7 @@ def test_the_example_job_shows_talk_parallel_work_a_pause_sync_work_and_the_end(
     assert isinstance(end, Conclude)
     assert end.outcome == "done"
     assert end.answer == "report.write says so"
-    assert end.result is not None
+    assert len(end.results) == 1
     assert len(end.evidence) == 6
 
 
@@ -168,7 +168,7 @@ def test_two_failures_end_the_job_honestly() -> None:
     end = steps[-1]
     assert isinstance(end, Conclude)
     assert end.outcome == "failed"
-    assert end.result is None
+    assert end.results == ()
     assert "broken" in end.answer
     assert sum(isinstance(step, Assign) for step in steps) == 3
 
@@ -207,7 +207,13 @@ def test_the_same_view_gives_the_same_step() -> None:
 
 def test_a_team_without_the_skills_says_so() -> None:
     lonely = view((agent(1, "device-1", DEVICE),), "Write a report")
-    assert next_step(lonely) == Conclude("failed", "No member's skills lead to this goal.")
+    end = next_step(lonely)
+    assert isinstance(end, Conclude)
+    assert (end.outcome, end.evidence, end.results) == ("failed", (), ())
+    assert end.answer.splitlines() == [
+        "The goal could not be met: nobody in the team offers it.",
+        'See who else could: `ioa-p2p find "Write a report"`.',
+    ]
 
 
 def test_open_tasks_are_waited_for() -> None:

@@ -124,7 +124,7 @@ async def up(mesh: Mesh, *names: str) -> None:
         await asyncio.gather(*(mesh.nodes[name].ready.wait() for name in names))
 
 
-async def say(node: Node, verb: str, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+async def say(node: Node, verb: str, /, **args: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A verb as the control socket takes it: its answer, and the events told on the way."""
     events: list[dict[str, Any]] = []
     async with asyncio.timeout(WAIT_S):

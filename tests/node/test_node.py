@@ -17,6 +17,7 @@ from ioa_p2p.node.config import Config
 from ioa_p2p.node.dialable import dialable
 from ioa_p2p.node.home import Home
 from ioa_p2p.node.node import Node
+from ioa_p2p.team.events import Halted
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.link import VERSION, Hello
 from tests.node.mesh import HELLO, WAIT_S, Mesh, say, up
@@ -55,6 +56,21 @@ async def test_a_node_alone_uses_its_only_agent_and_finds_it_once(mesh: Mesh) ->
     assert result["answer"] == "Hello, hello!", "the text it made, not just that it is done"
     assert [event["agent"] for event in events if event["kind"] == "found"] == ["hello"]
     assert [len(event["members"]) for event in events if event["kind"] == "roster"] == [1]
+
+
+async def test_whoever_asked_is_told_when_this_node_can_follow_its_team_no_more(mesh: Mesh) -> None:
+    mesh.make("alone", agents=[("hello", HELLO)])
+    await up(mesh, "alone")
+    node = mesh.nodes["alone"]
+
+    asked = asyncio.ensure_future(say(node, "ask", goal=GOAL, timeout_s=30))
+    async with asyncio.timeout(WAIT_S):
+        while not node.teams.teams:
+            await asyncio.sleep(0)
+    node.teamwork.on_event(Halted(next(iter(node.teams.teams)), "update it"))
+    result, events = await asked
+    assert (result["outcome"], result["why"]) == ("halted", "update it")
+    assert events[-1]["kind"] == "halted"
 
 
 async def test_a_node_works_for_nobody_it_was_not_told_to_work_for(mesh: Mesh) -> None:

@@ -5,13 +5,14 @@ hosts are elections alone, or whole nodes with one team.
 """
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.team import events
-from ioa_p2p.team.decisions import HardState, spaces
+from ioa_p2p.team.decisions import Base, HardState, held_of, spaces
 from ioa_p2p.team.election import Election
-from ioa_p2p.team.election_events import Committed, Elected
+from ioa_p2p.team.election_events import Committed, Elected, Restored
 from ioa_p2p.team.role import Role
 from ioa_p2p.team.timing import Timing
 from ioa_p2p.wire import codec, frames
@@ -88,6 +89,7 @@ class LogsMatch:
             index = member.last_index
             while self._is_new(member, walked, index):
                 index -= 1
+            walked += [b""] * (index + 1 - len(walked))  # what a snapshot stands for
             walked[index + 1 :] = [_hash_at(member, at) for at in range(index + 1, member.last_index + 1)]
 
     def _is_new(self, member: Election, walked: list[bytes], index: int) -> bool:
@@ -123,6 +125,8 @@ class CommitGrows:
             self._commit[node] = host.disks, saved_commit(host, member.electorate.team)
 
     def event(self, world: World, node: Node, event: Any) -> None:
+        if isinstance(event, Restored):
+            self._told[node] = world.hosts[node].life, event.index
         if not isinstance(event, Committed):
             return
         life, index = self._told.get(node, (0, 0))
@@ -130,6 +134,32 @@ class CommitGrows:
         if event.index != expected:
             raise Violation("I4", f"commit {event.index} told where {expected} belongs")
         self._told[node] = world.hosts[node].life, event.index
+
+
+class OneChangeAtATime:
+    """I9: a coordinator changes the roster by one voter, once the change before is decided, and an entry of its term;
+    and who votes is what the last change in a log says, for as long as it is there."""
+
+    def __init__(self, world: World) -> None:
+        self._seen: dict[Node, tuple[int, bool]] = {}
+        world.watch.append(self.watch)
+
+    def watch(self, world: World) -> None:
+        for node, member in touched(world).items():
+            changes = len(member.electorates.all)
+            before, free = self._seen.get(node, (changes, True))
+            if changes > before and member.role is Role.COORDINATOR and not (free and changes == before + 1):
+                raise Violation("I9", "a change of the roster that may not be yet")
+            self._check_in_force(member)
+            self._seen[node] = changes, _may_change(member)
+
+    def _check_in_force(self, member: Election) -> None:
+        index, held = member.electorate.roster_index, member.entry_at(member.electorate.roster_index)
+        if index >= member.first_index and (held is None or held.hash != member.electorate.roster_hash):
+            raise Violation("I9", f"votes as of entry {index}, which the log does not hold")
+        sizes = [len(one.voters) for one in member.electorates.all]
+        if any(abs(size - after) > 1 for size, after in pairwise(sizes)):
+            raise Violation("I9", f"electorates of {sizes}")
 
 
 class VotesLast:
@@ -185,11 +215,11 @@ class LeaseHolds:
             self._commit[node] = member.commit_index
 
     def _check(self, world: World, at_s: float, node: Node, member: Election, does: str) -> None:
+        """By the voters in force, or by those of before a change that it may only just have appended."""
         since = at_s - self._timing.lease_s / world.hosts[node].boot_rate - 0.001
-        heard, voters = self._heard[node], member.electorate.voters
-        near = sum(source in voters for source, at in heard.items() if at >= since)
-        if near + (node in voters) < member.electorate.majority:
-            raise Violation("I8", f"a coordinator {does} and heard {near} of {len(voters)} voters in its lease")
+        near = {source for source, at in self._heard[node].items() if at >= since} | {node}
+        if not any(len(near & one.voters) >= one.majority for one in member.electorates.all[-2:]):
+            raise Violation("I8", f"a coordinator {does} and heard {len(near) - 1} nodes in its lease")
 
 
 class Certified:
@@ -204,13 +234,15 @@ class Certified:
             return
         votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in member.certificate]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (event.term, event.coordinator)}
-        if len(voters & member.electorate.voters) < member.electorate.majority:
+        named = {(vote.roster_index, vote.roster_hash) for vote in votes}
+        known = [one for one in member.electorates.all if {(one.roster_index, one.roster_hash)} == named]
+        if not any(len(voters & one.voters) >= one.majority for one in known):
             raise Violation("I1", f"term {event.term} is followed on {len(voters)} votes")
 
 
 def watch_election(world: World, timing: Timing) -> None:
     """All that must hold for an election and its log."""
-    for checker in (OneCoordinator, DecidedStays, LogsMatch, CommitGrows, VotesLast, Certified):
+    for checker in (OneCoordinator, DecidedStays, LogsMatch, CommitGrows, OneChangeAtATime, VotesLast, Certified):
         checker(world)
     LeaseHolds(world, timing)
 
@@ -224,7 +256,21 @@ def saved_commit(host: Host, team: bytes) -> int:
 
 
 def saved_entry(host: Host, team: bytes, index: int) -> bytes | None:
-    return host.disk.get(spaces(team)[0], index.to_bytes(8, "big"))
+    """From the log, the archive, or what the log rests on."""
+    log, _, base, archive = spaces(team)
+    key = index.to_bytes(8, "big")
+    row = host.disk.get(log, key) or host.disk.get(archive, key)
+    if row is None and (rests := host.disk.get(base, b"base")):
+        anchor = codec.decode(rests, Base).anchor
+        return anchor if held_of(anchor).entry.index == index else None
+    return row
+
+
+def _may_change(member: Election) -> bool:
+    """As its log is: an entry of its term is decided, and so is the last change."""
+    held = member.entry_at(member.commit_index)
+    own = held is not None and held.entry.term == member.term
+    return own and member.electorate.roster_index <= member.commit_index
 
 
 def _hash_at(member: Election, index: int) -> bytes:
@@ -234,7 +280,7 @@ def _hash_at(member: Election, index: int) -> bytes:
 
 def _check_holds(member: Any, index: int, frame: bytes, who: str) -> None:
     held = member.entry_at(index)
-    if held is None or held.frame != frame:
+    if index >= member.first_index and (held is None or held.frame != frame):  # what is before is in the state
         raise Violation("I2", f"{who} lacks decision {index}")
 
 

@@ -13,6 +13,10 @@ from tests.sim import (
     gossip_mutants,
     gossip_schedules,
     mutants,
+    nested,
+    nested_mutants,
+    nested_schedules,
+    roster_schedules,
     schedules,
     team,
     team_mutants,
@@ -20,11 +24,14 @@ from tests.sim import (
 )
 from tests.sim.scenario import Scenario
 
+_DIRECTED = schedules.SCHEDULES | roster_schedules.SCHEDULES
+
 SCENARIOS = (
-    Scenario("election", Election, election.play, schedules.SCHEDULES, mutants.MUTANTS),
+    Scenario("election", Election, election.play, _DIRECTED, mutants.MUTANTS + roster_schedules.MUTANTS),
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),
+    Scenario("nested", Teams, nested.play, nested_schedules.SCHEDULES, nested_mutants.MUTANTS),
 )
 
 

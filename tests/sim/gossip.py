@@ -43,6 +43,7 @@ class Team:
         self.lines: dict[tuple[bytes, int], Entry] = {}
         self.forks: dict[bytes, dict[bytes, int]] = {node: {} for node in self.honest}
         self.gaps: dict[bytes, set[tuple[bytes, int]]] = {node: set() for node in self.honest}
+        self.cuts: dict[bytes, dict[bytes, int]] = {node: {} for node in self.honest}
         self.world.on_event.append(self._check)
         for node in self.honest:
             self.world.add(node, make)
@@ -89,6 +90,12 @@ class Team:
         except UsageError as fault:
             raise Violation("C5", f"an honest member may not speak: {fault.code}") from fault
 
+    def remove(self, node: bytes, gone: bytes, cut: int) -> None:
+        """`node` learns that `gone` was removed."""
+        self.cuts[node][gone] = cut
+        members = tuple(member for member in self.nodes if member not in self.cuts[node])
+        self.world.command(node, OpenChannel(TEAM, members, cuts=tuple(self.cuts[node].items())))
+
     # -- what must hold at every event
 
     def _check(self, world: World, node: Any, event: Any) -> None:
@@ -112,6 +119,8 @@ class Team:
         self.said[node][event.author] = max(event.seq, self.said[node].get(event.author, 0))
 
     def _check_entry(self, node: bytes, entry: Entry) -> None:
+        if entry.seq > self.cuts[node].get(entry.node, entry.seq):
+            raise Violation("I11", f"line {entry.seq} of a removed author is said, above its cut")
         said = self.said[node].get(entry.node, 0)
         while (entry.node, said + 1) in self.gaps[node]:
             said += 1
@@ -127,7 +136,7 @@ class Team:
 
     def _check_causes(self, node: bytes, entry: Entry) -> None:
         for author, seq in entry.seen:
-            ends = self.forks[node].get(author, seq)
+            ends = min(self.forks[node].get(author, seq), self.cuts[node].get(author, seq))
             if self.said[node].get(author, 0) < seq <= ends and (author, seq) not in self.gaps[node]:
                 raise Violation("C4", "an entry before what its author had seen")
 

@@ -5,6 +5,7 @@ import pytest
 
 from ioa_p2p.crypto import envelope
 from ioa_p2p.effects import Effect, Now, Send
+from ioa_p2p.gossip import transcript
 from ioa_p2p.gossip.blobs import Blobs, Fetch
 from ioa_p2p.gossip.channel import Channel
 from ioa_p2p.gossip.gaps import Gaps
@@ -163,6 +164,26 @@ def gaps_met_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(limits, "CHAT_GAP_S", 0.05)
 
 
+def cut_ignored(patch: pytest.MonkeyPatch) -> None:
+    """Who was removed may say nothing itself, but others pass on what it said later."""
+    patch.setattr(Chain, "up_to_cut", lambda chain, seq: seq)
+    patch.setattr(Chain, "end", property(lambda chain: chain.frozen))
+
+
+def cut_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """By a restart."""
+    patch.setattr(transcript, "cuts", lambda rows, team: {})
+
+
+def lines_of_who_left_dropped(patch: pytest.MonkeyPatch) -> None:
+    """Its chain goes with it, as if it had never spoken."""
+    chains_of, change = transcript.chains_of, Channel.change
+    patch.setattr(transcript, "chains_of", lambda rows, team, members, cuts: chains_of(rows, team, members, {}))
+    patch.setattr(
+        Channel, "change", lambda channel, now, members, cuts, links: change(channel, now, members, {}, links)
+    )
+
+
 MUTANTS = (
     Mutant("no signature check", no_signature_check, frozenset({"C1", "C3", "C5"})),
     Mutant("no hash link", no_hash_link, frozenset({"C5"})),
@@ -180,6 +201,9 @@ MUTANTS = (
     Mutant("pulled lines passed on whole", pulled_lines_passed_on_whole, frozenset({"R1"})),
     Mutant("gaps wait for ever", gaps_wait_for_ever, frozenset({"L3"})),
     Mutant("gaps not asked for again", gaps_not_asked_for_again, frozenset({"L3"})),
+    Mutant("cut ignored", cut_ignored, frozenset({"I11"})),
+    Mutant("cut forgotten", cut_forgotten, frozenset({"C4", "I11"})),
+    Mutant("lines of who left dropped", lines_of_who_left_dropped, frozenset({"C4", "I11"})),
     Mutant("gaps met at once", gaps_met_at_once, frozenset({"C4", "L3"})),
     Mutant("deaf pushed for ever", deaf_pushed_for_ever, frozenset({"C6"})),
     Mutant("pieces not checked", pieces_not_checked, frozenset({"L3"})),

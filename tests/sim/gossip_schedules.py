@@ -13,7 +13,7 @@ from ioa_p2p.wire import limits
 from ioa_p2p.wire.gossip import Entries
 from ioa_p2p.wire.ids import blake
 from tests.gossip.team import KEYS, TEAM, chain, signed
-from tests.sim import gossip_away
+from tests.sim import gossip_away, gossip_removed
 from tests.sim.gossip import HEAL_S, Plant, Team
 from tests.sim.scenario import Violation
 from tests.sim.world import Weather, World
@@ -247,4 +247,5 @@ SCHEDULES: dict[str, Callable[[Plant], World]] = {
     "blob through bad weather": _planted(blob_through_bad_weather),
     "long away": _planted(gossip_away.long_away),
     "two away": _planted(gossip_away.two_away),
+    "removed author": _planted(gossip_removed.removed_author),
 }

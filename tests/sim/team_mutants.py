@@ -34,7 +34,7 @@ def _teams_of(team: type[Team]) -> type[Teams]:
     return Planted
 
 
-def _with_worker(worker: type[Worker]) -> type[Teams]:
+def with_worker(worker: type[Worker]) -> type[Teams]:
     class Planted(Team):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
@@ -63,7 +63,7 @@ def _with_state(state: type[TeamState]) -> type[Teams]:
     return _teams_of(Planted)
 
 
-def _with_coordinator(coordinator: type[Coordinator], leases: type[Leases] = Leases) -> type[Teams]:
+def with_coordinator(coordinator: type[Coordinator], leases: type[Leases] = Leases) -> type[Teams]:
     class Planted(Team):
         def _on_committed(self, now: Now, entry: Entry, frame: bytes) -> list[Effect]:
             effects = super()._on_committed(now, entry, frame)
@@ -239,7 +239,7 @@ class _ConcludesEarly(Coordinator):
         return Conclude("cancelled", "stop") if isinstance(step, Cancel) else step
 
 
-class _EndsEarly(_with_coordinator(_ConcludesEarly)):
+class _EndsEarly(with_coordinator(_ConcludesEarly)):
     def _make(self, team_id: bytes, row: Any) -> Team:
         team = super()._make(team_id, row)
         team.state.__class__ = ConcludesEarly
@@ -291,11 +291,11 @@ def _is_job(deed: Deed, spec: TaskSpec) -> bool:
 
 
 MUTANTS = (
-    Mutant("accept-not-saved", _with_worker(ForgetsAccept), frozenset({"I7", "counted"})),
-    Mutant("result-not-saved", _with_worker(ForgetsResult), frozenset({"kept"})),
-    Mutant("result-told-once", _with_worker(TellsResultOnce), frozenset({"kept", "lease"})),
-    Mutant("once-repeated", _with_worker(RepeatsOnce), frozenset({"I7", "counted"})),
-    Mutant("once-after-lost-disk", _with_worker(ForgetsThatItForgot), frozenset({"I7"})),
+    Mutant("accept-not-saved", with_worker(ForgetsAccept), frozenset({"I7", "counted"})),
+    Mutant("result-not-saved", with_worker(ForgetsResult), frozenset({"kept"})),
+    Mutant("result-told-once", with_worker(TellsResultOnce), frozenset({"kept", "lease"})),
+    Mutant("once-repeated", with_worker(RepeatsOnce), frozenset({"I7", "counted"})),
+    Mutant("once-after-lost-disk", with_worker(ForgetsThatItForgot), frozenset({"I7"})),
     Mutant("waits-for-news", _teams_of(_WaitsForNews), frozenset({"L2"})),
     Mutant("fence-forgotten", _teams_of(_EntryByEntry), frozenset({"I6"})),
     Mutant("assigned-before-commit", _teams_of(_BeforeCommit), frozenset({"I10"})),
@@ -303,9 +303,9 @@ MUTANTS = (
     Mutant("lost-part-given-again", _with_state(ForgetsWhatWasLost), frozenset({"I12"})),
     Mutant("fenced-result-applied", _teams_of(_AppliesFenced), frozenset({"I6"})),
     Mutant("concluded-while-tasks-run", _EndsEarly, frozenset({"final"})),
-    Mutant("stale-plan-taken", _with_coordinator(TakesStalePlans), frozenset({"I7", "once-each", "outcome"})),
-    Mutant("beats-ignored", _with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
-    Mutant("silence-ignored", _with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
+    Mutant("stale-plan-taken", with_coordinator(TakesStalePlans), frozenset({"I7", "once-each", "outcome"})),
+    Mutant("beats-ignored", with_coordinator(Coordinator, IgnoresBeats), frozenset({"lease"})),
+    Mutant("silence-ignored", with_coordinator(Coordinator, IgnoresSilence), frozenset({"lease"})),
     Mutant("own-clock", _teams_of(_OwnClock), frozenset({"outcome"})),
     Mutant("team-vote-not-saved", with_election(ForgetsVote), frozenset({"I5"})),
     Mutant("team-decides-early", with_election(DecidesEarly), frozenset({"I2", "I8", "I10"})),

@@ -1,12 +1,23 @@
-"""The trials of `./dev sim teams` see a product that is wrong: planted faults miss their bars, or break a rule."""
+"""The trials of `./dev sim teams`: in their short form all bars are met; planted faults miss them, or break a rule."""
+
+from types import ModuleType
 
 import pytest
 
+from bench.sim._trials import met
+from ioa_p2p.errors import PeerError
+from ioa_p2p.wire.step import Step, decode_step, encode_step
 from tests.linear import linearizable
 from tests.sim.mutants import DecidesEarly, SkipsCheckQuorum, SleepsUnnoticed
 from tests.sim.scenario import Violation
 from tests.sim.team_mutants import with_election
-from tests.sim.trials import t12_partition, t13_pause, t26_history
+from tests.sim.trials import t12_partition, t13_pause, t25_versions, t26_history
+
+
+@pytest.mark.parametrize("trial", [t12_partition, t13_pause, t25_versions, t26_history], ids=lambda each: each.__name__)
+def test_in_its_short_form_a_trial_meets_its_bars(trial: ModuleType) -> None:
+    found = trial.run(True)
+    assert {key: value for key, value in found.items() if not met(value, trial.BARS[key])} == {}
 
 
 @pytest.mark.parametrize("part", [DecidesEarly, SkipsCheckQuorum])
@@ -25,6 +36,20 @@ def _play_splits(part) -> None:
 def test_a_coordinator_that_speaks_after_its_pause_is_seen(seed: int) -> None:
     with pytest.raises(Violation, match="I8"):
         t13_pause.play(seed, with_election(SleepsUnnoticed))
+
+
+def test_a_version_that_refuses_longer_steps_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ioa_p2p.team.state.decode_step", exactly)
+    monkeypatch.setattr(t25_versions, "END_S", 20.0)  # the sound product needs 15
+    assert t25_versions.play(0)["mixed_unfinished"] == 1
+
+
+def exactly(data: bytes) -> Step:
+    """No field more than we know."""
+    step = decode_step(data)
+    if encode_step(step) != data:
+        raise PeerError("undecodable")
+    return step
 
 
 def test_reads_without_a_lease_leave_a_history_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,15 @@ def test_what_was_spent_is_settled_and_the_rest_is_free_again() -> None:
     assert (budget.lost, budget.over) == (Spent(), Spent())
 
 
+def test_what_is_gone_is_all_that_may_be_spent_by_now() -> None:
+    budget = Budget(LIMIT).reserve(A, TWENTY).settle(A, Spent(150, 9_000, 2)).reserve(A, TWENTY).write_off(A)
+    assert budget.reserve(B, Allowance(1, 7, 3)).gone == Spent(150 + 200 + 1, 9_000 + 10_000 + 7, 2 + 2 + 3)
+
+
+def test_only_who_forms_a_team_is_given_agents() -> None:
+    assert [Budget(LIMIT).share(3, agents=forms).agents for forms in (False, True)] == [0, 2]
+
+
 def test_a_run_is_one_call_even_if_it_tells_of_none() -> None:
     assert Budget(LIMIT).reserve(A, TWENTY).settle(A, Spent()).spent == Spent(0, 0, 1)
 

@@ -132,7 +132,7 @@ def test_a_stale_plan_is_ignored() -> None:
         (steps.Assign("sync", (ORDER, ORDER)), "sync-is-one"),
         (steps.Await((b"?" * 16,)), "no-such-task"),
         (steps.Speak(BOB.node, "bob", text="I say"), "words-in-anothers-mouth"),
-        (steps.FormTeam(ORDER), "teams within teams cannot be formed yet"),
+        (steps.FormTeam(ORDER), "bob forms no team for words.count"),
         (
             steps.Assign("async", tuple(steps.Order(BOB.node, "bob", "words.count", "é" * 2_000) for _ in range(16))),
             "too large",
@@ -215,7 +215,7 @@ def test_a_member_that_says_nothing_in_its_time_said_nothing() -> None:
 
 def test_a_planned_end_cancels_what_runs_then_names_who_did_what() -> None:
     lead = Lead(Assign("async", (ONE, TWO)), Outcome(ONE.id, 1, "succeeded"), Discuss(ANN.node, "ann", "enough"))
-    assert lead.plan(steps.Conclude("done", "17", ((ONE.id, "17 words"),), ONE.id)) == ""
+    assert lead.plan(steps.Conclude("done", "17", ((ONE.id, "17 words"),), (ONE.id,))) == ""
     credits = (Credit(BOB.node, "bob", "words.count", "succeeded"), Credit(CY.node, "cy", "words.count", "cancelled"))
     assert lead.decide() == [
         Cancel((), "concluded"),

@@ -13,6 +13,7 @@ from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFr
 from tests.team.people import ANN, BOB, COUNT, MALLORY, MEMBERS, NETWORK, NOW, ROSTER, TEAM, WALL, later, no_rows
 
 CALL = Call(TEAM, "bob", ("words.count",), "count the words", WALL + 600)
+BELOW_IT = codec.replace(CALL, ancestors=(b"above team 16 B.",))
 INVITATION = Invitation(codec.encode(ROSTER))
 
 
@@ -20,6 +21,17 @@ def guest(load: int = 0, busy_s: int = 0) -> Guest:
     made = Guest(BOB, NETWORK, no_rows, lambda: frozenset({ANN.node}))
     made.offer(Offer((MEMBERS[1],), load, busy_s))
     return made
+
+
+def test_an_agent_that_waits_for_the_team_or_one_above_it_declines() -> None:
+    above = b"above team 16 B."
+    for team, called, refused in ((TEAM, CALL, True), (above, CALL, False), (above, BELOW_IT, True)):
+        waits = lambda path, team=team: frozenset({"bob"} if team in path else ())  # noqa: E731
+        made = Guest(BOB, NETWORK, no_rows, lambda: frozenset({ANN.node}), waits)
+        made.offer(Offer((MEMBERS[1],)))
+        (answer,) = made.on_call(NOW, ANN.node, called, True)
+        assert isinstance(answer, Send)
+        assert (answer.message == Decline(TEAM, "bob", "cycle")) is refused
 
 
 def bid_in(effects: list[Effect]) -> Bid:

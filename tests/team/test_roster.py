@@ -1,6 +1,7 @@
 """Entry 0 proves the team: sender, receiver and mallory."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
@@ -143,6 +144,13 @@ def test_a_member_does_not_sign_anything_else(roster: Roster, launcher: bytes, c
     with pytest.raises(PeerError) as refused:
         check_terms(roster, launcher, TERMS, NOW)
     assert refused.value.code == code
+
+
+def test_an_agent_that_waits_for_a_team_above_does_not_sign_and_its_neighbour_does() -> None:
+    for waiting, refused in (({"bob"}, True), ({"bobs-neighbour"}, False)):
+        terms = Terms(TERMS.node, TERMS.members, TERMS.allowed, waiting=frozenset(waiting))
+        with pytest.raises(PeerError, match="wait for itself") if refused else nullcontext():
+            check_terms(ROSTER, ANN.node, terms, NOW)
 
 
 def test_a_member_that_may_not_lead_is_not_made_to() -> None:

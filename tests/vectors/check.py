@@ -41,7 +41,7 @@ def check_identifier(vector: Vector) -> None:
     raw = {
         key: bytes.fromhex(text)
         for key, text in vector.items()
-        if key in ("node", "index", "publisher", "card", "seed")
+        if key in ("node", "index", "publisher", "card", "seed", "key")
     }
     match vector["what"]:
         case "network":
@@ -51,6 +51,8 @@ def check_identifier(vector: Vector) -> None:
             assert vector["text"] == base64.b32encode(expected).decode().strip("=").lower()
         case "dht":
             expected = blake(raw["node"], 20)
+        case "nested-team":
+            expected = blake(b"nest" + raw["key"] + raw["node"] + bytes([vector["attempt"]]), 16)
         case "record":
             expected = blake(b"record" + raw["node"] + vector["agent"].encode(), 20)
         case "index":

@@ -16,7 +16,7 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.wire import codec, dht, frames, ids, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.link import LinkKind
-from tests.vectors.samples import HELLO, LINE, SIGNED, UNSIGNED
+from tests.vectors.samples import HELLO, KEY, LINE, SIGNED, UNSIGNED
 from tests.wire.samples import ALICE, BOB, MALLORY, NETWORK, OTHER_NETWORK, card, record
 
 FOLDER = Path(__file__).parent
@@ -54,6 +54,8 @@ def identifiers() -> Iterator[Vector]:
     for depth in (0, 4, 8):
         key = ids.pointer_key(index, depth, place)
         yield {"what": "pointer", "index": index.hex(), "depth": depth, "publisher": place.hex(), "id": key.hex()}
+    team = ids.nested_team(KEY, ALICE.node, 1)
+    yield {"what": "nested-team", "key": KEY.hex(), "node": ALICE.node.hex(), "attempt": 1, "id": team.hex()}
     yield {"what": "card", "card": codec.encode(card()).hex(), "id": ids.blake(codec.encode(card())).hex()}
 
 

@@ -3,7 +3,22 @@
 from typing import Any
 
 from ioa_p2p.crypto import envelope
-from ioa_p2p.wire import codec, decision, dht, gossip, ids, limits, link, records, roster, seeds, spending, step, team
+from ioa_p2p.wire import (
+    codec,
+    decision,
+    dht,
+    gossip,
+    ids,
+    limits,
+    link,
+    records,
+    roster,
+    seeds,
+    spending,
+    step,
+    team,
+    transcript,
+)
 from ioa_p2p.wire.frames import Kind
 from tests.wire.samples import ALICE, BOB, NETWORK, card, pointer, record
 
@@ -78,6 +93,7 @@ SIGNED: dict[str, tuple[Kind, Any]] = {
     "an invitation accepted": (Kind.INVITE, INVITE),
     "a bid": (Kind.BID, BID),
     "a seed list": (Kind.SEEDS, SEED_LIST),
+    "the seal of a transcript": (Kind.TRANSCRIPT, transcript.Seal(ALICE.node, TEAM, WALL + 9, 1, 1, HASH)),
 }
 
 UNSIGNED: tuple[Any, ...] = (
@@ -128,6 +144,7 @@ UNSIGNED: tuple[Any, ...] = (
     decision.HandOver(TEAM, 0, 1),
     decision.SnapshotPart(TEAM, 0, 1, 512, 5, 0, b"part", 123_456),
     decision.SnapshotAck(TEAM, 0, 1, 512, 4, 123_456),
+    decision.Introduce(TEAM, 0, 1, (decision.RosterLink(ENTRY_FRAME, (VOTE_FRAME,)),)),
     decision.Snapshot(
         ENTRY_FRAME,
         (VOTE_FRAME,),
@@ -137,7 +154,7 @@ UNSIGNED: tuple[Any, ...] = (
         b"state",
     ),
     decision.RosterLink(ENTRY_FRAME, (VOTE_FRAME,)),
-    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600),
+    team.Call(TEAM, "analyst", ("stats.outliers",), "How are my devices doing?", WALL + 600, (TASK,)),
     team.BidFrame(envelope.seal(ALICE, NETWORK, Kind.BID, BID)),
     team.Decline(TEAM, "analyst", "not-allowed"),
     ROSTER,
@@ -172,4 +189,12 @@ UNSIGNED: tuple[Any, ...] = (
     team.Said(TEAM, 1, "The outliers."),
     team.LostLinks(TEAM, (BOB.node,)),
     team.Wish(TEAM, "cancel", (TASK,), "asked to"),
+    transcript.Start(NETWORK, TEAM, ALICE.node, WALL + 9),
+    transcript.Decided(ENTRY_FRAME),
+    transcript.Line(envelope.seal(ALICE, NETWORK, Kind.LOG, LINE)),
+    transcript.Forked(*(envelope.seal(ALICE, NETWORK, Kind.LOG, line) for line in (LINE, codec.replace(LINE, at=0)))),
+    transcript.State(b"part", True),
+    transcript.Absent("lines", BOB.node, 1, 3),
+    transcript.Piece(HASH, 0, b"piece"),
+    transcript.End(envelope.seal(ALICE, NETWORK, *SIGNED["the seal of a transcript"])),
 )

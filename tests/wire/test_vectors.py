@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ioa_p2p.crypto import envelope
 from ioa_p2p.crypto.box import Boxes
 from ioa_p2p.crypto.keys import NodeKey
-from ioa_p2p.wire import codec, decision, dht, frames, gossip, ids, step, team
+from ioa_p2p.wire import codec, decision, dht, frames, gossip, ids, step, team, transcript
 from tests.test_docs import TYPES
 from tests.vectors import check, make
 from tests.wire.samples import fault_of, mutations
@@ -23,6 +23,7 @@ UNIONS: tuple[Any, ...] = (
     decision.DecisionMessage,
     team.TeamMessage,
     step.Step,
+    transcript.Record,
 )
 UNSIGNED = {vector["type"]: bytes.fromhex(vector["bytes"]) for vector in check.load("unsigned")}
 
