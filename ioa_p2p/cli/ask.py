@@ -22,6 +22,7 @@ SECOND_CTRL_C_S = 2.0
 )
 @click.option("--witness", "witnesses", metavar="NODE", multiple=True,
               help="A third device that keeps the team's decisions and votes, and does no work.")  # fmt: skip
+@click.option("--key", help="Any text of yours: asked again under it, as after a crash, it is the same team.")
 @click.option("--detach", is_flag=True, help="Return when the team works; `team show` and --resume tell the rest.")
 @click.option("--resume", is_flag=True, help="Go on watching the team named in place of GOAL, or the newest.")
 def command(
@@ -30,6 +31,7 @@ def command(
     timeout_s: float,
     budget: dict[str, int] | None,
     witnesses: tuple[str, ...],
+    key: str | None,
     detach: bool,
     resume: bool,
 ) -> int:
@@ -38,8 +40,8 @@ def command(
         raise UsageError("no-goal", "say what to do", '`ioa-p2p ask "How are my devices doing?"`')
     if resume:
         return _watch(here, "resume", {"team": goal} if goal else {}, timeout_s)
-    args = {"goal": goal, "timeout_s": timeout_s, "detach": detach} | ({"budget": budget} if budget else {})
-    args |= {"witness": list(witnesses)} if witnesses else {}
+    extras = {"budget": budget, "key": key, "witness": list(witnesses)}
+    args = {"goal": goal, "timeout_s": timeout_s, "detach": detach, **{k: v for k, v in extras.items() if v}}
     return _watch(here, "ask", args, timeout_s)
 
 

@@ -63,6 +63,7 @@ class Progress:
             "elected": self._elected,
             "phase": self._entered,
             "said": lambda e: f"said      {e['who']}: {e['text']}",
+            "unsaid": lambda e: f"unsaid    {e['reason']}",
             "task": self._task,
             "orphan": lambda e: f"orphan    {e['task'][:6]} attempt {e['attempt']} {e['state']} too late; kept apart",
             "lacking": lambda e: f"lacking   nobody was found for: {e['need']}",

@@ -22,7 +22,6 @@ from ioa_p2p.gossip.events import Behind, Delivered, Forked, Gap, Said
 from ioa_p2p.gossip.frontier import Marks
 from ioa_p2p.gossip.gaps import Gaps, runs
 from ioa_p2p.gossip.log import Chain, Judgement
-from ioa_p2p.gossip.order import Order
 from ioa_p2p.gossip.reach import Reach
 from ioa_p2p.gossip.repair import Repair
 from ioa_p2p.wire import limits
@@ -50,7 +49,7 @@ class Channel:
         self.decisions = b""
         self._me, self._key, self._network, self._rows, self._rng = key.node, key, network, rows, rng
         self._chains = transcript.chains_of(rows, team, members, cuts)
-        self._order = Order(self._chains, transcript.forced(rows, team))
+        self._order = transcript.order_of(rows, team, self._chains)
         self._doubt = Doubt()
         self._marks = Marks()
         self._reach = Reach(self._me, self._marks, rng)
@@ -160,6 +159,9 @@ class Channel:
             raise UsageError("chain-forked", "this node's chain has two histories", "form the team anew")
         if chain.head < chain.lost:
             raise UsageError("chain-damaged", "own lines are missing on disk", "wait until a member sent them back")
+        if chain.is_full:
+            said = f"the team's talk takes no more of ours: {chain.head} lines, {chain.bytes} bytes"
+            raise UsageError("talk-full", said, "form a new team")
         if self._doubt.lasts(chain.head, self.members - {self._me}):
             raise UsageError("chain-damaged", "own lines may be missing on disk", "wait until the members were heard")
         return chain
@@ -401,7 +403,8 @@ class Channel:
 
     def _holders(self, author: bytes, chain: Chain) -> dict[bytes, int]:
         """Linked members that hold more of a chain than we do and could take, and how far."""
-        if chain.frozen is not None or self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2:
+        held_back = self._order.waiting(author) > limits.CHAT_WAITING_MAX // 2
+        if chain.frozen is not None or chain.is_full or held_back:
             return {}
         marks = {member: chain.up_to_cut(self._marks.of(author, member)) for member in self._reach.linked}
         return {member: seq for member, seq in marks.items() if seq > chain.head}
@@ -426,7 +429,7 @@ class Channel:
             effects += self._skip(now, author, self._chains[author])
         before = self._order.given_up
         shown, forced = self._order.force(now.boot)
-        saves = [transcript.save_forced(self.team, author, seq) for author, seq in forced.items()]
+        saves = transcript.save_forced(self.team, forced, self._order.given_up if forced else {})
         unseen = [Emit(Gap(self.team, *gap)) for gap in self._unseen(before)] if forced else []
         return [*effects, *saves, *unseen, *self._show(shown), *self._arm_gaps()]
 

@@ -41,7 +41,7 @@ class Say:
     """Append a line to our chain. kind: what the body is ("text"), <= 24 B. body: <= 60 KiB.
 
     recalled: we are told our past again after a start, so what our chain held by then is not said twice.
-    Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked'.
+    Raises UsageError: 'unknown-team', 'line-too-large', 'chain-damaged', 'chain-forked', 'talk-full'.
     """
 
     team: bytes

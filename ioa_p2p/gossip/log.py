@@ -44,6 +44,7 @@ class Chain:
         self.cut = cut
         self.frozen: int | None = None
         self.evidence: tuple[bytes, ...] = ()
+        self.bytes = 0  # of all its frames
         self.lost = 0  # how far the chain is known to have been
         self.holes: set[int] = set()  # entries below the head that nobody had
         self._space = f"chat/{team.hex()}/{author.hex()}"
@@ -76,6 +77,11 @@ class Chain:
         self.cut = cut
         self._ahead = {seq: ahead for seq, ahead in self._ahead.items() if seq <= cut}
         self.holes = {seq for seq in self.holes if seq <= cut}
+
+    @property
+    def is_full(self) -> bool:
+        """It takes no more: the same for all who hold the same entries."""
+        return self.head >= limits.CHAT_CHAIN_ENTRIES_MAX or self.bytes >= limits.CHAT_CHAIN_BYTES_MAX
 
     @property
     def previous(self) -> bytes:
@@ -112,6 +118,8 @@ class Chain:
             return self._judge_late(entry, digest)
         if seq <= limit:
             return Judgement.KNOWN if self.short(seq) == digest[:HASH_SHORT_BYTES] else Judgement.FORK
+        if self.is_full:
+            return Judgement.IGNORED
         if seq == limit + 1 and (limit or self.frozen is None):
             if entry.previous[:HASH_SHORT_BYTES] != self.short(limit):
                 return Judgement.FORK
@@ -166,6 +174,7 @@ class Chain:
         if place >= 0:
             self._tail[place] = raw
             self._tail_bytes += len(raw)
+        self.bytes += len(raw)
         return Save(self._block(entry.seq), entry.seq.to_bytes(8), raw)
 
     def _extend_by_hole(self) -> None:
@@ -181,6 +190,9 @@ class Chain:
         self._shorts += digest[:HASH_SHORT_BYTES]
         self._tail.append(raw)
         self._tail_bytes += len(raw)
+        self.bytes += len(raw)
+        if self.is_full:
+            self._ahead.clear()
         while len(self._tail) > limits.CHAT_TAIL_ENTRIES or self._tail_bytes > limits.CHAT_TAIL_BYTES:
             self._tail_bytes -= len(self._tail.popleft())
 

@@ -18,13 +18,16 @@ from ioa_p2p.wire.gossip import Entry
 class Order:
     """Entries of one team come in per author in seq order, and leave in causal order, each once."""
 
-    def __init__(self, authors: Collection[bytes], forced: dict[bytes, int]) -> None:
-        """authors: the live set of members. forced: author -> seq shown without its dependencies."""
+    def __init__(
+        self, authors: Collection[bytes], forced: dict[bytes, int], given_up: dict[bytes, int] | None = None
+    ) -> None:
+        """authors: the live set of members. forced: author -> seq shown without its dependencies. given_up: as below,
+        both as they were saved."""
         self.shown: dict[bytes, int] = {}
         self._ends: dict[bytes, int] = {}
         self._authors = authors
         self._forced = forced
-        self._given_up: dict[bytes, int] = {}
+        self._given_up = dict(given_up or {})
         self._waiting: dict[bytes, deque[tuple[float, Entry]]] = {}
 
     def add(self, boot: float, entry: Entry) -> list[Entry]:
@@ -65,7 +68,14 @@ class Order:
         for author, queue in self._waiting.items():
             if queue[0][0] + limits.CHAT_GAP_S <= boot + limits.CHAT_EARLY_S:
                 forced[author] = self._forced[author] = queue[0][1].seq
+                self._give_up(queue[0][1])
         return list(self._release()), forced
+
+    def _give_up(self, entry: Entry) -> None:
+        """What it had seen is its author's word alone: of lines that nobody showed us, the next few are believed."""
+        for author, seq in self._missing(entry):
+            told = min(seq, self.shown.get(author, 0) + limits.CHAT_HEARSAY_MAX)
+            self._given_up[author] = max(told, self._given_up.get(author, 0))
 
     def end(self, author: bytes, seq: int | None) -> None:
         """Nothing of `author` above `seq` counts any more: a fork begins there. None: no end."""
@@ -97,12 +107,10 @@ class Order:
             del self._waiting[author]
 
     def _met(self, entry: Entry) -> bool:
-        missing = [(author, seq) for author, seq in entry.seen if not self._has(author, seq)]
-        if missing and entry.seq > self._forced.get(entry.node, 0):
-            return False
-        for author, seq in missing:
-            self._given_up[author] = max(seq, self._given_up.get(author, 0))
-        return True
+        return entry.seq <= self._forced.get(entry.node, 0) or not self._missing(entry)
+
+    def _missing(self, entry: Entry) -> list[tuple[bytes, int]]:
+        return [(author, seq) for author, seq in entry.seen if not self._has(author, seq)]
 
     def _has(self, author: bytes, seq: int) -> bool:
         shown = self.shown.get(author, 0)

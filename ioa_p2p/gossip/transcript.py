@@ -16,7 +16,7 @@ from ioa_p2p.wire.gossip import Entry
 def read(rows: Rows, team: bytes, members: Collection[bytes]) -> Iterator[Entry]:
     """Every line of a team that was told here. Also after its channel was closed."""
     chains = chains_of(rows, team, members, cuts(rows, team))
-    return replay(0.0, chains, Order(chains, forced(rows, team)))
+    return replay(0.0, chains, order_of(rows, team, chains))
 
 
 def chains_of(rows: Rows, team: bytes, members: Collection[bytes], cuts: Mapping[bytes, int]) -> dict[bytes, Chain]:
@@ -39,13 +39,16 @@ def replay(boot: float, chains: Mapping[bytes, Chain], order: Order) -> Iterator
                 yield from order.add(boot, entry)
 
 
-def forced(rows: Rows, team: bytes) -> dict[bytes, int]:
-    """author -> the last seq that was told although something it had seen was missing."""
-    return {author: int.from_bytes(seq) for author, seq in rows(_forced_space(team))}
+def order_of(rows: Rows, team: bytes, authors: Collection[bytes]) -> Order:
+    """An order that knows what was told although something it had seen was missing."""
+    forced, given_up = ({author: int.from_bytes(seq) for author, seq in rows(space)} for space in _spaces(team))
+    return Order(authors, forced, given_up)
 
 
-def save_forced(team: bytes, author: bytes, seq: int) -> Save:
-    return Save(_forced_space(team), author, seq.to_bytes(8))
+def save_forced(team: bytes, forced: Mapping[bytes, int], given_up: Mapping[bytes, int]) -> list[Save]:
+    """forced: author -> the last seq told so. given_up: author -> what counts as met, `Order.given_up`."""
+    marks = zip(_spaces(team), (forced, given_up), strict=True)
+    return [Save(space, author, seq.to_bytes(8)) for space, some in marks for author, seq in some.items()]
 
 
 def cuts(rows: Rows, team: bytes) -> dict[bytes, int]:
@@ -61,7 +64,7 @@ def forget(rows: Rows, team: bytes, members: Collection[bytes]) -> list[Save]:
     """Delete every line of a team that is over."""
     authors = sorted({*members, *cuts(rows, team)})
     lines = [save for author in authors for save in Chain(team, author, rows).forget()]
-    beside = (_forced_space(team), _cuts_space(team))
+    beside = (*_spaces(team), _cuts_space(team))
     return [*lines, *(Save(space, author, None) for space in beside for author, _ in rows(space))]
 
 
@@ -69,5 +72,5 @@ def _cuts_space(team: bytes) -> str:
     return f"chat/{team.hex()}/cuts"
 
 
-def _forced_space(team: bytes) -> str:
-    return f"chat/{team.hex()}/forced"
+def _spaces(team: bytes) -> tuple[str, str]:
+    return f"chat/{team.hex()}/forced", f"chat/{team.hex()}/given-up"

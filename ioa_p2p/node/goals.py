@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ioa_p2p.errors import IoaError
+from ioa_p2p.errors import IoaError, UsageError
 from ioa_p2p.mind.planner import Planner
 from ioa_p2p.node import clock, telling
 from ioa_p2p.node.finder import Search
@@ -26,7 +26,7 @@ from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Candidate, Wants
 from ioa_p2p.team.events import Launch, LaunchFailed, Policy
 from ioa_p2p.team.state import TeamState
-from ioa_p2p.wire.ids import node_text
+from ioa_p2p.wire.ids import blake, node_text
 from ioa_p2p.wire.roster import Caps, Member
 from ioa_p2p.wire.spending import Allowance
 from ioa_p2p.wire.words import words
@@ -75,9 +75,17 @@ class Goals:
             task.cancel()
         await asyncio.gather(*self._again, return_exceptions=True)
 
-    def begin(self, goal: str, witnesses: tuple[Candidate, ...] = ()) -> Story:
-        """A new team's story; `pursue` does the work. witnesses: named for it."""
-        story = self._stories.of(secrets.token_bytes(16), goal)
+    def known(self, goal: str, key: str) -> Story | None:
+        """The story of a goal that was asked under this key of its client's before. Raises UsageError('key-used')."""
+        story = self._stories.get(self._team_of(key)) if key else None
+        if story is not None and story.goal != goal:
+            raise UsageError("key-used", f"another goal was asked under the key {key!r}", "use a new key")
+        return story
+
+    def begin(self, goal: str, key: str = "", witnesses: tuple[Candidate, ...] = ()) -> Story:
+        """A new team's story; `pursue` does the work. Under one key it is one team, also after a start of the node.
+        witnesses: named for it."""
+        story = self._stories.of(self._team_of(key) if key else secrets.token_bytes(16), goal)
         story.witnesses = witnesses
         story.tell({"kind": "started", "team": story.team.hex(), "goal": goal})
         return story
@@ -115,6 +123,9 @@ class Goals:
             if search.searched.issuperset(wants.queries):
                 break
         return wants
+
+    def _team_of(self, key: str) -> bytes:
+        return blake(b"ask" + self._me().node + key.encode())[:16]
 
     def _launch(self, story: Story, wants: Wants, until: float, budget: Allowance, *, again: bool = True) -> None:
         goal_s = int(max(GOAL_S_MIN, until - clock.now().wall))

@@ -87,8 +87,7 @@ log = logging.getLogger(__name__)
 
 class Node:
     """config: what it is told. storage, datagrams, links: ready parts instead of the usual ones (tests).
-    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans, if not as told.
-    """
+    meaning: loads the index model, or gives None; called on a thread of its own. model: who plans, if not as told."""
 
     def __init__(
         self,
@@ -356,14 +355,15 @@ class Node:
         """Whether a hit of this search has to do with what it looks for."""
         return await self.sense.call(is_match, search, self.sense.model, hit)
 
-    def ask(self, goal: str, goal_s: float, budget: Allowance | None = None, witnesses: Sequence[bytes] = ()) -> Story:
-        """Begin a goal; it lives on whether or not anybody follows its story. budget: what it may cost. witnesses: one
-        of them is to be the team's. Raises UsageError('busy'), StorageError while the disk refuses."""
+    def ask(
+        self, goal: str, goal_s: float, budget: Allowance | None = None, key: str = "", witnesses: Sequence[bytes] = ()
+    ) -> Story:
+        """Begin a goal, under its client's key, with one of `witnesses`. Raises UsageError('busy'), StorageError."""
         if self.health is not None:
             raise self.health
         if len(self._pursuits) >= limits.LAUNCHES_MAX:
             raise UsageError("busy", f"{len(self._pursuits)} goals look for their team", "try again later")
-        story = self.goals.begin(goal, self.neighbourhood.witnesses(witnesses))
+        story = self.goals.begin(goal, key, self.neighbourhood.witnesses(witnesses))
         asyncio.get_running_loop().call_later(goal_s + OVERTIME_S, self._end_overtime, story)
         pursuit = asyncio.create_task(self._pursue(story, goal_s, budget or Caps().budget))
         self._pursuits.add(pursuit)

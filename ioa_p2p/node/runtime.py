@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 
 class Committer:
-    """Group commit on a thread of its own: all that is pending when the disk is free goes in one group.
+    """Group commit on a thread of its own: all that is pending when the disk is free goes in one group. So does all
+    that waited for a disk that refused: then a run and its end, decided meanwhile, are told in one breath.
 
     `on_health(None | StorageError)` hears of a disk that refuses and of its recovery.
     """
@@ -61,28 +62,32 @@ class Committer:
         self._thread.shutdown(wait=True)
 
     async def _run(self) -> None:
+        failed = False
         while self._pending:
-            group, self._pending = self._pending, []
-            await self._commit([save for saves, _ in group for save in saves])
+            group = list(self._pending)
+            fault = await self._fault_of([save for saves, _ in group for save in saves])
+            if fault is not None:  # an unsaved promise must not leave, and what takes it back goes in the same group
+                failed = True
+                self._on_health(fault)
+                await asyncio.sleep(RETRY_S)
+                continue
+            del self._pending[: len(group)]
+            if failed:
+                failed = False
+                self._on_health(None)
             for _, then in group:
                 then()
         self._task = None
 
-    async def _commit(self, saves: list[Save]) -> None:
-        """Try until it holds: an unsaved promise must not leave."""
-        loop, failed = asyncio.get_running_loop(), False
-        while saves:
-            try:
-                await loop.run_in_executor(self._thread, self._storage.commit, saves)
-            except Exception as fault:  # the disk's fault, or a bug of ours: either way nobody may believe it saved
-                failed = True
-                told = fault if isinstance(fault, StorageError) else StorageError("internal", repr(fault))
-                self._on_health(told)
-                await asyncio.sleep(RETRY_S)
-            else:
-                break
-        if failed:
-            self._on_health(None)
+    async def _fault_of(self, saves: list[Save]) -> StorageError | None:
+        """What kept them from being saved: the disk's fault, or a bug of ours."""
+        if not saves:
+            return None
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._storage.commit, saves)
+        except Exception as fault:  # either way nobody may believe it saved
+            return fault if isinstance(fault, StorageError) else StorageError("internal", repr(fault))
+        return None
 
 
 class Driver:

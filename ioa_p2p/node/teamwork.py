@@ -180,6 +180,7 @@ class Teamwork:
             self._channel.command(gossip.Say(team, "text", text.encode(), recalled=True))
         except IoaError as fault:
             log.warning("a line was not said: %s", fault)
+            self._story(team).tell({"kind": "unsaid", "reason": str(fault)})
 
     async def _my_turn(self, event: events.TurnMine) -> None:
         """Our planner finds the words, at our expense: a line that takes too long is an empty one."""

@@ -128,7 +128,10 @@ async def _ask(node: Node, args: dict[str, Any], emit: Emit) -> dict[str, Any]:
     goal_s = seconds(args, "timeout_s", TIMEOUT_S, GOAL_S_MAX)
     if not goal or len(goal) > limits.GOAL_CHARS_MAX:
         raise UsageError("bad-goal", f"a goal has 1 to {limits.GOAL_CHARS_MAX} characters", "say it shorter")
-    story = node.ask(goal, goal_s, budget(args, "budget"), nodes(args, "witness", limits.WITNESSES_MAX))
+    key, witnesses = text(args, "key"), nodes(args, "witness", limits.WITNESSES_MAX)
+    if len(key) > limits.ASK_KEY_CHARS_MAX:
+        raise UsageError("bad-key", f"a key has at most {limits.ASK_KEY_CHARS_MAX} characters", "make it shorter")
+    story = node.goals.known(goal, key) or node.ask(goal, goal_s, budget(args, "budget"), key, witnesses)
     return await (story.founded(emit) if detach else story.follow(emit))
 
 

@@ -19,7 +19,9 @@ def doubt(rows: Rows, lost: Iterable[tuple[str, bytes]], *, all_teams: bool) -> 
 
 
 def _doubt_one(rows: Rows, team: bytes, value: bytes, names: set[str], all_teams: bool) -> list[Save]:
-    saves = [Save(space, key, None) for space in spaces(team) if space in names for key, _ in rows(space)]
+    *held, archive = spaces(team)
+    names = names - {archive}  # nothing that we promised depends on old entries: what is left of them stays
+    saves = [Save(space, key, None) for space in held if space in names for key, _ in rows(space)]
     if not all_teams and not any(team.hex() in name.split("/") for name in names):
         return []
     row = codec.replace(codec.decode(value, TeamRow), lost_disk=True)

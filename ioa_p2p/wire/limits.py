@@ -399,6 +399,12 @@ KEEPER_BLOB_BYTES_MAX = 256 * 1024 * 1024  # of one team's files fetched unasked
 WITNESSES_MAX = 4  # nodes called as witness of one team: the first that answers is one
 ABSENT_MAX = 64  # nodes of earlier incarnations that are told of the newest; over: the longest gone are not
 
+# -- faults of members and disks ----------------------------------------------------------------------
+CHAT_CHAIN_ENTRIES_MAX = 65_536  # lines of one member in one team: a start reads them, some 10 us each. UsageError
+CHAT_CHAIN_BYTES_MAX = 16 * 1024 * 1024  # and their frames: 256 MiB a team of sixteen at most. Over: likewise
+CHAT_HEARSAY_MAX = CHAT_UNANSWERED_MAX  # lines shown as missing on one member's word: no author pushes more unanswered
+ASK_KEY_CHARS_MAX = 200  # a client's name for a goal it may ask again: any id fits. UsageError
+
 # -- answers of several needs -----------------------------------------------------------------------
 RESULTS_MAX = 8  # tasks that one conclusion names as its answer: one a need, and a goal is read as 8 needs at most
 

@@ -47,8 +47,9 @@ def test_a_gap_that_nobody_fills_counts_as_met_after_a_minute_and_durably_so() -
 
 
 def test_what_was_given_up_for_missing_is_shown_as_late_when_it_turns_up() -> None:
-    order = Order(MEMBERS, {B: 1})
+    order = Order(MEMBERS, {})
     order.add(0.0, entry(B, 1, (A, 2)))
+    order.force(60.0)
     late = [order.is_late(one) for seq in (1, 2, 3) for one in order.add(1.0, entry(A, seq))]
     assert late == [True, True, False]
 

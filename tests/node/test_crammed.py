@@ -23,6 +23,6 @@ def test_a_goal_on_a_full_disk_ends_with_a_clear_error_and_the_next_works_when_i
         timeout=180,
     )
     assert done.returncode == 0, done.stderr
-    before, full, after = done.stdout.splitlines()[-1].split()
-    assert (before, after) == ("concluded", "concluded")
+    before, during, full, after = done.stdout.splitlines()[-1].split()
+    assert (before, during, after) == ("concluded", "concluded", "concluded")
     assert full in ("failed", "disk-full")

@@ -143,6 +143,31 @@ async def test_nothing_leaves_while_the_disk_refuses_and_all_leaves_when_it_reco
     assert rig.log == [("saved", 1), ("sent", 1)]
 
 
+async def test_what_comes_while_the_disk_refuses_is_saved_with_what_waited_and_told_in_one_breath(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that was given out and taken back meanwhile must not begin in between."""
+    monkeypatch.setattr("ioa_p2p.node.runtime.RETRY_S", 0.01)
+    full, told = MemoryStorage(), asyncio.Event()
+    commit = full.commit
+
+    def refuse(saves: list[Save]) -> None:
+        if not told.is_set():
+            raise StorageError("disk-full")
+        commit(saves)
+
+    full.commit = refuse  # type: ignore[method-assign]
+    rig = Rig(full)
+    rig.driver.message("p", [SAVE, Emit("start")])
+    async with asyncio.timeout(5):
+        while not rig.health:
+            await asyncio.sleep(0)
+    rig.driver.message("p", [Save("s", b"l", b"v"), Emit("stop")])
+    told.set()
+    await rig.until("stop")
+    assert rig.log == [("saved", 2), "start", "stop"]
+
+
 async def test_a_timer_set_again_fires_once_and_a_disarmed_one_never() -> None:
     rig = Rig()
     rig.driver.message("p", [SetTimer("a", 100.0), SetTimer("b", 100.0)])

@@ -18,6 +18,7 @@ from tests.sim.world import Weather, World
 RATIO_MAX = 1.3
 CATCH_UP_S = 30.0
 TURN_S = 0.7
+TURNS = 24  # of the keepers while one is away: an hour of a day each
 GAP_S = limits.CHAT_GAP_S  # as it stands, whatever a planted fault makes of it
 BODY = bytes(200)
 IN_ORDER = Weather(delay_s=(0.02, 0.02))  # as a link: nothing overtakes
@@ -41,18 +42,21 @@ class Toll:
 
 
 def long_away(entries: int = 900, seconds: float = 600.0) -> Team:
-    """Three authors say `entries` lines while one is away, and leave; the keepers are there in turns, each for less
-    than two answers' time."""
+    """T16: three authors say `entries` lines in `seconds` while one is away, and leave. The keepers are there in turns,
+    all the time; when it is back each for less than two answers' time."""
     team = Team(1, 6, IN_ORDER)
     *authors, one, other, away = team.nodes
     team.link_all()
     team.crash(away)
-    _talk(team, authors, entries)
-    team.world.run(seconds)
+    team.crash(other)
+    for turn in range(TURNS):
+        on, off = (one, other) if turn % 2 else (other, one)
+        team.world.after(seconds / TURNS * (turn + 0.5), lambda on=on, off=off: _swap(team, on, off))
+    _talk(team, authors, entries, seconds / entries)
     for author in authors:
         team.crash(author)
     toll = Toll(team, away)
-    team.crash(other)
+    _swap(team, one, other)
     team.restart(away)
     team.world.weather = Weather(delay_s=(0.2, 0.2))
     for turn in range(int(CATCH_UP_S / TURN_S)):
@@ -125,12 +129,12 @@ def _must_say(team: Team, nodes: list[bytes], author: bytes, seq: int) -> None:
         raise Violation("L3", f"with a line missing {said} are said, not {seq}")
 
 
-def _talk(team: Team, authors: list[bytes], entries: int) -> None:
+def _talk(team: Team, authors: list[bytes], entries: int, apart_s: float = 0.05) -> None:
     """In turns, so that each line has seen the one before."""
     for number in range(entries):
         author = authors[number % len(authors)]
-        team.world.after(number * 0.05, lambda author=author: team.say(author, BODY))
-    team.world.run(entries * 0.05 + 5.0)
+        team.world.after(number * apart_s, lambda author=author: team.say(author, BODY))
+    team.world.run(entries * apart_s + 35.0)
 
 
 def _swap(team: Team, on: bytes, off: bytes) -> None:

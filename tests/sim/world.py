@@ -19,6 +19,7 @@ from typing import Any
 
 from ioa_p2p.effects import Effect, Emit, Machine, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError
+from ioa_p2p.node.runtime import RETRY_S
 from ioa_p2p.storage.memory import MemoryStorage
 
 Address = Hashable
@@ -46,8 +47,8 @@ class Host:
     """One machine, its disk, its clocks. `machine` is None while crashed, `held` waits for the end of a freeze.
 
     boot_rate: seconds of its boot clock to one of ours (drift). boot_offset_s: change it only while crashed.
-    disks: how many it lost. unsynced: lists of effects that wait for the disk, and when they were made. deaf: a
-    freeze also loses its mail.
+    full: its disk takes nothing; it tries again until there is room. disks: how many it lost. unsynced: lists of
+    effects that wait for the disk, and when they were made. deaf: a freeze also loses its mail.
     """
 
     address: Address
@@ -63,6 +64,7 @@ class Host:
     unsynced: list[tuple[float, list[Effect]]] = field(default_factory=list)
     frozen: bool = False
     deaf: bool = False
+    full: bool = False
     held: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -203,7 +205,7 @@ class World:
         saves = [effect for effect in effects if isinstance(effect, Save)]
         if saves and self.weather.power_loss and self._power_fails(host, saves):
             return
-        if host.unsynced or (saves and self.weather.sync_s[1]):
+        if host.unsynced or (saves and (host.full or self.weather.sync_s[1])):
             host.unsynced.append((self.time_s, effects))
             if len(host.unsynced) == 1:
                 self._sync_later(host)
@@ -212,13 +214,16 @@ class World:
         self._act(host, self.time_s, effects)
 
     def _sync_later(self, host: Host) -> None:
-        life = host.life
-        self.after(self.rng.uniform(*self.weather.sync_s), lambda: self._sync(host, life))
+        life, wait_s = host.life, RETRY_S if host.full else self.rng.uniform(*self.weather.sync_s)
+        self.after(wait_s, lambda: self._sync(host, life))
 
     def _sync(self, host: Host, life: int) -> None:
         """All that waits becomes durable as one group, then takes effect; what comes meanwhile waits behind it."""
         if host.life == life and host.frozen:
             host.held.append(lambda: self._sync(host, life))
+            return
+        if host.life == life and host.full:
+            self._sync_later(host)
             return
         group = list(host.unsynced) if host.life == life else []
         host.disk.commit(_saves(group))
