@@ -29,7 +29,7 @@ from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.sketch import NUMBERS
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 CELLS = 64
 COMMON = 0.5  # how much of the mean is taken off: docs/search.md, "Encoder"

@@ -19,7 +19,7 @@ from ioa_p2p.wire.ids import blake
 from ioa_p2p.wire.sketch import pack
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 FILE = "codebook.npz"
 BLAKE2B = "4f1ececa7430b484749fa37dcc66e2e3614f0930f779ce7f9bff6c0dbe7d10ce"

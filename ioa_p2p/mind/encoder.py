@@ -20,7 +20,7 @@ from ioa_p2p.mind.codebook import Codebook
 from ioa_p2p.wire.ids import blake
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 MODEL = "use3-1"  # encoder and codebook: a new codebook or other weights make a new name
 CHARS_MAX = 4_000  # of one text: a description and thirty skills; more changes a mean of so many words little

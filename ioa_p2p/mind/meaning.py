@@ -14,10 +14,7 @@ from ioa_p2p.errors import UsageError
 from ioa_p2p.wire.records import Card
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+    from ioa_p2p.mind.vectors import Vectors
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.words import words
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 WORDS_WEIGHT = 0.01  # tuned on half of the queries
 

@@ -28,7 +28,7 @@ from ioa_p2p.wire.ids import NodeId
 from ioa_p2p.wire.records import AgentRecord, Card
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from ioa_p2p.dht.index import cell_key
 from ioa_p2p.mind.meaning import Meaning
 
 if TYPE_CHECKING:
-    from ioa_p2p.mind.meaning import Vectors
+    from ioa_p2p.mind.vectors import Vectors
 
 T = TypeVar("T")
 
