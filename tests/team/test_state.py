@@ -110,6 +110,14 @@ def test_a_team_has_no_more_tasks_than_it_may() -> None:
     assert refusal(log, Assign("async", (TWO,))) == "too-many-tasks"
 
 
+def test_a_final_task_is_not_given_out_anew() -> None:
+    """Its budget is settled; a liar's entry that every member folds must not make any of them fail."""
+    log = Log()
+    log.add(BOTH, DONE)
+    for begun in (True, False):
+        assert refusal(log, Reassign(ONE.id, 2, CY.node, "cy", "", begun)) == "task-final"
+
+
 def test_an_outcome_is_of_the_newest_attempt_and_final() -> None:
     log = Log()
     log.add(BOTH, Reassign(ONE.id, 2, CY.node, "cy", "lost"))
