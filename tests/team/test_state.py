@@ -2,8 +2,10 @@
 
 from copy import deepcopy
 
+import msgpack  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
+from ioa_p2p.team.inputs import outputs_of, resolve
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.team.state import (
     Committed,
@@ -345,3 +347,12 @@ def test_what_the_planner_used_is_spent() -> None:
     log = limited()
     log.add(Spend(Spent(99, 1, 1)))
     assert (log.state.budget.spent, log.state.budget.free.tokens) == (Spent(99, 1, 1), 1)
+
+
+def test_outputs_with_odd_names_or_values_hurt_nobody_who_reads_them() -> None:
+    log, total = Log(), spec(3, BOB, SUM, WALL + 600, Input("count.result", (ONE.id,)))
+    odd = msgpack.packb({"count.result": msgpack.Timestamp(7), 7: 8, b"bytes": 9})
+    log.add(Assign("async", (ONE,)), codec.replace(DONE, outputs=odd))
+    (value,) = resolve(total, log.state)
+    assert [codec.read_any(each) for each in value.values] == [7]
+    assert outputs_of(codec.replace(DONE, outputs=odd)) == {"count.result": 7}
