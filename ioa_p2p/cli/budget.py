@@ -1,9 +1,11 @@
 """An option that says what a goal may cost: `--budget tokens=20000,money=0.25,calls=30,agents=8`."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from typing import Any
 
 import click
+
+from ioa_p2p.wire import limits
 
 MILLION = 1_000_000
 
@@ -26,13 +28,14 @@ class Budget(click.ParamType[dict[str, int]]):
         return amounts
 
     def _amount(self, kind: str, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        scale = MILLION if kind == "money" else 1
         try:
-            amount = Decimal(text) * (MILLION if kind == "money" else 1)
-        except InvalidOperation:
+            amount = Decimal(text) * scale
+        except DecimalException:
             amount = Decimal(-1)
-        if not amount.is_finite() or amount < 0 or amount != amount.to_integral_value():
+        if not amount.is_finite() or not 0 <= amount <= limits.AMOUNT_MAX or amount != amount.to_integral_value():
             wanted = "a number with at most six decimals" if kind == "money" else "a whole number"
-            self.fail(f"{kind}={text}: {wanted}, 0 or more.", param, ctx)
+            self.fail(f"{kind}={text[:40]}: {wanted}, from 0 to {limits.AMOUNT_MAX // scale}.", param, ctx)
         return int(amount)
 
 

@@ -62,6 +62,10 @@ class Admission:
         self.invite, self.over = frame, True
         return []
 
+    def on_decline(self, peer: bytes, reason: str) -> list[Effect]:
+        """Only the invited one's own word counts."""
+        return self.fail(reason) if peer == self._wanted.node else []
+
     def fail(self, code: str) -> list[Effect]:
         self.over = True
         return [Emit(AdmissionFailed(self._team.team, self._wanted.node, self._wanted.agent, code))]

@@ -124,12 +124,19 @@ class Coordinator:
         if key is not None and key.startswith(b"talk"):
             self._talks += 1
             self._planned = None
-            self._problem = refused
+            self._take_refusal(refused)
         elif key is not None and key.startswith(b"spend"):
             self._unbooked.pop(0)
             self._booked += 1
         elif key is not None and refused:
             self._refused.add(key)
+
+    def _take_refusal(self, code: str) -> None:
+        """The fold refused it: an end that was planned so would be refused for ever."""
+        self._problem = code
+        if code and self._ending is not None and not self._state.open_tasks:
+            self._ending = None
+            self._bad_plan(code)
 
     def on_not_proposed(self, step: bytes) -> None:
         self._open.pop(step, None)
@@ -232,9 +239,10 @@ class Coordinator:
             self._bad_plan("the planner did not answer")
 
     def _bad_plan(self, problem: str) -> str:
-        self._asked, self._problem = None, problem
+        """problem: maybe a stranger's words, and it may stand in the team's answer: so it is cut."""
+        self._asked, self._problem = None, problem[: limits.REASON_CHARS_MAX]
         self._bad_plans += 1
-        return problem
+        return self._problem
 
     # -- the budget
 

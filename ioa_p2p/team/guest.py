@@ -86,9 +86,16 @@ class Guest:
         signed = self._signed[roster.team] = Signed(roster.deadline, roster.created - int(now.wall))
         signature = sign(self._key, self._network, invitation.roster, now)
         return [
+            *self._make_room(),
             Save(SPACE, roster.team, codec.encode(signed)),
             Send(peer, InviteFrame(roster.team, signature)),
         ]
+
+    def _make_room(self) -> list[Effect]:
+        """A launcher that founds nothing must not fill the disk. Of whose team is founded after all we know only
+        that we signed it, as after a lost disk: we never vote there."""
+        oldest = list(self._signed)[: -limits.INVITES_SIGNED_MAX]
+        return [effect for team in oldest for effect in self.forget(team)]
 
     def _refusal(self, now: Now, peer: bytes, call: Call, room: bool) -> str:
         if peer != self._key.node and peer not in self._allowed():

@@ -34,9 +34,10 @@ def _blobs(outcome: Outcome, type_name: str) -> list[Blob]:
 
 
 def outputs_of(outcome: Outcome) -> dict[str, Any]:
-    """Output type -> value. A worker's nonsense counts as no outputs."""
+    """Output type -> value. A worker's nonsense counts as no outputs, and what is no text names none."""
     try:
         outputs: Any = codec.read_any(outcome.outputs) if outcome.outputs else {}
     except PeerError:
         return {}
-    return cast(dict[str, Any], outputs) if isinstance(outputs, dict) else {}
+    named = cast(dict[Any, Any], outputs) if isinstance(outputs, dict) else {}
+    return {name: value for name, value in named.items() if isinstance(name, str)}

@@ -183,7 +183,7 @@ class Teams:
             case Decline():
                 agent, reason = message.agent, message.reason
                 if message.team in self._admissions:
-                    return self._on_admission(now, message.team, lambda one: one.fail(reason))
+                    return self._on_admission(now, message.team, lambda one: one.on_decline(peer, reason))
                 return self._on_launch(now, message.team, lambda launch: launch.on_decline(now, peer, agent, reason))
             case Founding():
                 return self._on_founding(now, peer, message)

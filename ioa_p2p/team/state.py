@@ -275,10 +275,10 @@ class TeamState:
         self._need(step.attempt == spec.attempt + 1, "wrong-attempt")
         self._need(may_repeat(spec.effect), "not-repeatable")
         self._need(not spec.pinned or (step.node, step.agent) == (spec.node, spec.agent), "pinned")
+        state = next_state(row.state, TaskEvent.REASSIGN)  # first: what is final holds no budget
         budget = self.budget.write_off(spec.id) if step.begun else self.budget.release(spec.id)
         again = replace_spec(spec, step, budget.fitting(spec.budget))
         self._check_worker(again)
-        state = next_state(row.state, TaskEvent.REASSIGN)
         self.budget = budget.reserve(spec.id, again.budget)
         return [self._put(TaskRow(again, state, self.at, entry.term, reason=step.reason))]
 

@@ -49,9 +49,10 @@ def replace(message: M, **changes: Any) -> M:
 
 
 def read_any(data: bytes) -> Any:
-    """Schema-less read of one MessagePack value. Raises PeerError('undecodable')."""
+    """Schema-less read of one MessagePack value: only what `encode` takes again, so a moment in time is its seconds
+    since 1970. Raises PeerError('undecodable'), for other extension types too."""
     try:
-        value = cast(Any, msgpack).unpackb(data, strict_map_key=False)
+        value = cast(Any, msgpack).unpackb(data, strict_map_key=False, timestamp=1, ext_hook=_no_extension)
         check_nesting(value)
     except (ValueError, TypeError, msgpack.UnpackException) as fault:  # TypeError: a map as a map's key
         raise PeerError("undecodable", str(fault)[:200]) from None
@@ -81,6 +82,10 @@ def check_nesting(value: Any, levels: int = limits.NESTING_MAX) -> None:
         raise ValueError(f"nested deeper than {limits.NESTING_MAX}")
     for item in inside:
         check_nesting(item, levels - 1)
+
+
+def _no_extension(code: int, data: bytes) -> Any:
+    raise ValueError(f"extension type {code}")
 
 
 @cache

@@ -417,3 +417,6 @@ TRANSCRIPT_PAGE_ROWS = 64  # read from disk at once: 4 MiB at most
 # -- who came in later ------------------------------------------------------------------------------
 INTRODUCTION_LINKS_MAX = 32  # changes of the roster in one introduction: sixteen newcomers at once. Over: PeerError
 INTRODUCTION_BYTES_MAX = 64 * 1024  # frames and votes in it, half a link frame; the largest change alone is 61 KiB
+
+# -- signed, and not founded yet --------------------------------------------------------------------
+INVITES_SIGNED_MAX = 256  # rosters of an asked node: a launch takes seconds. Over: the oldest is forgotten

@@ -104,7 +104,8 @@ def test_a_goal_is_asked_with_what_it_may_cost_and_ends_with_what_it_did(cli: Cl
 
 
 @pytest.mark.parametrize(
-    "budget", ["", "tokens", "tokens=", "tokens=-1", "tokens=1.5", "money=0.0000001", "money=nan", "rice=1",
+    "budget", ["", "tokens=1e999999999", "money=1e999999", "tokens=1e30",
+               "tokens", "tokens=", "tokens=-1", "tokens=1.5", "money=0.0000001", "money=nan", "rice=1",
                "tokens=1,tokens=2", "calls=inf"],
 )  # fmt: skip
 def test_a_budget_of_no_sense_is_refused_before_anything_is_asked(cli: Cli, node: FakeNode, budget: str) -> None:

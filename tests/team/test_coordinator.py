@@ -59,6 +59,7 @@ class Lead:
                 changes = self.log.add(step, at=int(now.wall))
                 refused = next((getattr(change, "code", "") for change in changes), "")
                 self.coordinator.on_decided(due.step, refused)
+            assert len(decided) < 1_000, "it comes to no end"
         return decided
 
     def plan(self, step: steps.Step, now: Now = NOW) -> str:
@@ -159,6 +160,26 @@ def test_a_planner_that_never_makes_sense_is_a_cap() -> None:
     (end,) = lead.decide()
     assert isinstance(end, Conclude)
     assert (end.outcome, "model unreachable" in end.answer) == ("cap", True)
+
+
+def test_a_planner_that_fails_in_many_words_still_ends_the_team() -> None:
+    """An answer that is too long no member could read, and the end would be proposed for ever."""
+    lead = Lead(caps=Caps(plans=0))
+    view = lead.coordinator.ask(NOW, {})
+    assert view is not None
+    lead.coordinator.on_plan_failed(view.version, "x" * 100_000)
+    (end,) = lead.decide()
+    assert isinstance(end, Conclude)
+    assert end.outcome == "cap"
+
+
+def test_a_planned_end_that_the_team_refuses_is_a_bad_plan_and_not_proposed_for_ever() -> None:
+    lead = Lead(caps=Caps(plans=0))
+    lead.plan(steps.Conclude("done", "all is well", (), (b"no such task 16B",)))
+    refused, end = lead.decide()
+    assert isinstance(refused, Conclude)
+    assert isinstance(end, Conclude)
+    assert (refused.outcome, end.outcome) == ("done", "cap")
 
 
 def test_a_planner_that_says_nothing_has_failed() -> None:

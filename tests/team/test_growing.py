@@ -14,6 +14,7 @@ from ioa_p2p.team.events import (
 )
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.roster import Member
+from ioa_p2p.wire.team import Decline
 from tests.sim.jobs import CAST, TEAM, Jobs
 from tests.team.people import COUNT
 
@@ -63,6 +64,15 @@ def test_a_newcomer_learns_the_log_and_then_votes() -> None:
     assert team.state.member(late, LATE) == joining(jobs)
     assert [event.how for event in jobs.told(RosterChanged, jobs.asker)] == ["admitted", "promoted"]
     assert set(jobs.world.faults) <= {"unknown-team"}, "only before it was told that the team stands"
+
+
+def test_nobody_else_can_decline_for_a_newcomer() -> None:
+    jobs = working()
+    late = jobs.node(LATE)
+    jobs.world.command(jobs.asker, add(jobs))
+    jobs.world.deliver(other(jobs), jobs.asker, Decline(TEAM, LATE, "busy"))
+    assert jobs.world.run(10, until=lambda: late in jobs.teams()[jobs.asker].state.standing.voters)
+    assert jobs.told(AdmissionFailed) == []
 
 
 def test_a_newcomer_may_be_elected_and_remembers_over_a_restart() -> None:

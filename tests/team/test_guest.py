@@ -7,7 +7,7 @@ from ioa_p2p.effects import Effect, Save, Send
 from ioa_p2p.team.events import Offer
 from ioa_p2p.team.guest import SPACE, Guest, Signed
 from ioa_p2p.team.roster import sign
-from ioa_p2p.wire import codec, frames
+from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.team import Bid, BidFrame, Call, Decline, Invitation, InviteFrame
 from tests.team.people import ANN, BOB, COUNT, MALLORY, MEMBERS, NETWORK, NOW, ROSTER, TEAM, WALL, later, no_rows
@@ -106,3 +106,15 @@ def test_what_was_signed_is_known_after_a_restart_and_forgotten_when_it_is_too_l
     assert again.start(later(600 + 601)) == [Save(SPACE, TEAM, None)]
     assert again.signed(TEAM) is None
     assert again.forget(TEAM) == []
+
+
+def test_a_launcher_that_founds_nothing_fills_neither_memory_nor_disk() -> None:
+    asked, kept = guest(), set[bytes]()
+    for number in range(limits.INVITES_SIGNED_MAX + 3):
+        roster = codec.replace(ROSTER, team=number.to_bytes(16, "big"))
+        for effect in asked.on_invitation(NOW, ANN.node, Invitation(codec.encode(roster))):
+            if isinstance(effect, Save):
+                kept = kept - {effect.key} if effect.value is None else kept | {effect.key}
+    assert len(kept) == limits.INVITES_SIGNED_MAX
+    assert asked.signed((0).to_bytes(16, "big")) is None
+    assert asked.signed(number.to_bytes(16, "big")) is not None

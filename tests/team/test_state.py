@@ -2,8 +2,10 @@
 
 from copy import deepcopy
 
+import msgpack  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
+from ioa_p2p.team.inputs import outputs_of, resolve
 from ioa_p2p.team.phases import Phase
 from ioa_p2p.team.state import (
     Committed,
@@ -108,6 +110,14 @@ def test_a_team_has_no_more_tasks_than_it_may() -> None:
         many = tuple(codec.replace(ONE, id=(first + n).to_bytes(16, "big")) for n in range(16))
         log.add(Assign("async", many))
     assert refusal(log, Assign("async", (TWO,))) == "too-many-tasks"
+
+
+def test_a_final_task_is_not_given_out_anew() -> None:
+    """Its budget is settled; a liar's entry that every member folds must not make any of them fail."""
+    log = Log()
+    log.add(BOTH, DONE)
+    for begun in (True, False):
+        assert refusal(log, Reassign(ONE.id, 2, CY.node, "cy", "", begun)) == "task-final"
 
 
 def test_an_outcome_is_of_the_newest_attempt_and_final() -> None:
@@ -337,3 +347,12 @@ def test_what_the_planner_used_is_spent() -> None:
     log = limited()
     log.add(Spend(Spent(99, 1, 1)))
     assert (log.state.budget.spent, log.state.budget.free.tokens) == (Spent(99, 1, 1), 1)
+
+
+def test_outputs_with_odd_names_or_values_hurt_nobody_who_reads_them() -> None:
+    log, total = Log(), spec(3, BOB, SUM, WALL + 600, Input("count.result", (ONE.id,)))
+    odd = msgpack.packb({"count.result": msgpack.Timestamp(7), 7: 8, b"bytes": 9})
+    log.add(Assign("async", (ONE,)), codec.replace(DONE, outputs=odd))
+    (value,) = resolve(total, log.state)
+    assert [codec.read_any(each) for each in value.values] == [7]
+    assert outputs_of(codec.replace(DONE, outputs=odd)) == {"count.result": 7}

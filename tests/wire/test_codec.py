@@ -111,3 +111,10 @@ def test_free_form_values_are_nested_up_to_the_bound_and_no_deeper() -> None:
     for deeper in (nested(limits.NESTING_MAX + 1), {"a": nested(limits.NESTING_MAX)}):
         with pytest.raises(PeerError, match="nested deeper"):
             codec.read_any(msgpack.packb(deeper))
+
+
+def test_a_moment_is_read_as_seconds_and_other_extensions_are_refused() -> None:
+    """So whatever was read can be written again, by every library."""
+    moment = codec.read_any(msgpack.packb({"when": msgpack.Timestamp(5, 500_000_000)}))
+    assert codec.read_any(codec.encode(moment)) == moment == {"when": 5.5}
+    assert fault_of(codec.read_any, msgpack.packb([msgpack.ExtType(5, b"x")])) == "undecodable"
