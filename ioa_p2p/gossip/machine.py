@@ -224,7 +224,8 @@ class GossipMachine:
         channel = self._channels.get(team)
         if channel is None:
             return (), 0
-        return tuple(member for member in channel.members if member in self._links), len(channel.members) - 1
+        linked = sorted(member for member in channel.members if member in self._links)
+        return tuple(linked), len(channel.members) - 1
 
 
 def _unknown_team(peer: bytes) -> Effect:
