@@ -11,16 +11,17 @@ from ioa_p2p.team.intake import Intake, check_log
 from ioa_p2p.team.role import Role
 from ioa_p2p.wire.decision import DecisionMessage
 from ioa_p2p.wire.step import Remove, encode_step
-from tests.sim import schedules
+from tests.sim.election import Trial
 from tests.sim.mutants import IgnoresLease, SkipsPreVote
 from tests.sim.scenario import Mutant, Violation
+from tests.sim.steering import elect, end, expect, settled, star, without
 from tests.sim.teams import coordinator, members
 from tests.sim.world import World
 
 REST_S = 1.0
 
 
-def _remove(trial: schedules.Trial, lead: bytes, node: bytes) -> None:
+def _remove(trial: Trial, lead: bytes, node: bytes) -> None:
     """Asked of a coordinator, which may refuse."""
     try:
         trial.world.command(lead, Propose(encode_step(Remove(node)), b"remove" + node))
@@ -31,62 +32,62 @@ def _remove(trial: schedules.Trial, lead: bytes, node: bytes) -> None:
 def change_before_a_decision(part: Any) -> World:
     """Ongaro's correction of the thesis: one appends a change that it cannot decide; two, elected without it, is asked
     for another before it has decided anything."""
-    trial = schedules._settled(part, 4)
+    trial = settled(part, 4)
     one, two, three, four = trial.nodes
-    schedules._lead(trial, one, [two, three, four])
+    elect(trial, one, [two, three, four])
     trial.world.run(REST_S)
-    schedules._star(trial, one, [])
+    star(trial, one, [])
     _remove(trial, one, two)
-    schedules._lead(trial, two, [three, four])
+    elect(trial, two, [three, four])
     _remove(trial, two, one)
-    return schedules._end(trial)
+    return end(trial)
 
 
 def two_changes_at_once(part: Any) -> World:
     """The second is asked for while nobody has heard of the first."""
-    trial = schedules._settled(part)
+    trial = settled(part)
     one, two, three, *_ = trial.nodes
-    schedules._lead(trial, one, schedules._without(trial.nodes, one))
+    elect(trial, one, without(trial.nodes, one))
     trial.world.run(REST_S)
-    schedules._star(trial, one, [])
+    star(trial, one, [])
     _remove(trial, one, two)
     _remove(trial, one, three)
-    return schedules._end(trial)
+    return end(trial)
 
 
 def change_that_is_truncated(part: Any) -> World:
     """A coordinator that is cut off appends a change; the others elect another, and it gives the change up."""
-    trial = schedules._settled(part)
+    trial = settled(part)
     one, two, *others = trial.nodes
-    schedules._lead(trial, one, schedules._without(trial.nodes, one))
+    elect(trial, one, without(trial.nodes, one))
     trial.world.run(REST_S)
-    schedules._star(trial, one, [])
+    star(trial, one, [])
     _remove(trial, one, two)
-    schedules._lead(trial, two, others)
+    elect(trial, two, others)
     trial.world.mend()
     trial.world.run(3)
-    return schedules._end(trial)
+    return end(trial)
 
 
 def removed_voter(part: Any) -> World:
     """Who missed its own removal comes back, and asks for votes: nobody's term rises, and the coordinator stays."""
-    trial = schedules._settled(part)
+    trial = settled(part)
     one, *others = trial.nodes
-    schedules._lead(trial, one, others)
+    elect(trial, one, others)
     trial.world.run(REST_S)
     gone = others[-1]
-    trial.world.split([gone], schedules._without(trial.nodes, gone))
+    trial.world.split([gone], without(trial.nodes, gone))
     _remove(trial, one, gone)
     trial.world.run(8)
     lead = coordinator(trial.world)
-    schedules._expect(lead is not None and lead.role is Role.COORDINATOR, "a coordinator")
+    expect(lead is not None and lead.role is Role.COORDINATOR, "a coordinator")
     fence = members(trial.world)[one].fence
     for other in others[:-1]:
         trial.world.mend(gone, other)
     trial.world.run(5)
     if members(trial.world)[one].fence != fence:
         raise Violation("I9", "a removed voter raised the term")
-    return schedules._end(trial)
+    return end(trial)
 
 
 SCHEDULES: dict[str, Callable[[Any], World]] = {

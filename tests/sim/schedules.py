@@ -1,10 +1,9 @@
 """Directed worlds of an election: what random dice make too rarely. Each raises Violation or returns its world."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ioa_p2p.crypto.envelope import seal
-from ioa_p2p.team.election_events import StepDown
 from ioa_p2p.team.role import Role
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.decision import Append, Vote
@@ -12,7 +11,8 @@ from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.ids import blake
 from tests.sim.election import Trial
 from tests.sim.scenario import Violation
-from tests.sim.teams import NETWORK, TEAM, coordinator, members
+from tests.sim.steering import elect, end, expect, leading, settled, star, without
+from tests.sim.teams import NETWORK, TEAM, members
 from tests.sim.world import World
 
 
@@ -22,47 +22,47 @@ def figure_8(part: Any) -> World:
     One's old entries reach a majority in pieces, without its new term's first; then five, whose log ends in a
     higher term, is elected and replaces them. Who counted them as decided was wrong.
     """
-    trial = _settled(part)
+    trial = settled(part)
     one, two, three, four, five = trial.nodes
-    _lead(trial, one, [two, three, four, five])
+    elect(trial, one, [two, three, four, five])
     trial.world.run(0.6)
-    _star(trial, one, [two])
+    star(trial, one, [two])
     for _ in range(limits.APPEND_ENTRIES_MAX + 20):
         trial.propose(one)
     trial.world.run(0.1)
     trial.world.crash(one)
-    _lead(trial, five, [three, four])
-    _star(trial, five, [])
+    elect(trial, five, [three, four])
+    star(trial, five, [])
     trial.world.crash(five)
     trial.world.restart(one)
-    _lead(trial, one, [two, three])
+    elect(trial, one, [two, three])
     old = members(trial.world)[three].last_index
-    _expect(trial.world.run(2, until=lambda: members(trial.world)[three].last_index > old), "a first batch")
+    expect(trial.world.run(2, until=lambda: members(trial.world)[three].last_index > old), "a first batch")
     trial.world.cut(one, two)
     trial.world.cut(one, three)
     trial.world.run(0.05)
     trial.world.crash(one)
     trial.world.restart(five)
-    _lead(trial, five, [three, four])
-    return _end(trial)
+    elect(trial, five, [three, four])
+    return end(trial)
 
 
 def shorter_log(part: Any) -> World:
     """Four and five lack what one, two and three decided; three is asked to vote for four."""
-    trial = _settled(part)
+    trial = settled(part)
     one, two, three, four, five = trial.nodes
-    _lead(trial, one, [two, three])
+    elect(trial, one, [two, three])
     trial.propose(one)
     trial.world.run(0.5)
     trial.world.crash(one)
-    _star(trial, four, [three, five])
+    star(trial, four, [three, five])
     trial.world.run(5, until=lambda: members(trial.world)[four].role is Role.COORDINATOR)
-    return _end(trial)
+    return end(trial)
 
 
 def member_returns(part: Any) -> World:
     """A member that was cut off for long comes back: the coordinator and its term stay."""
-    return _undisturbed(part, lambda trial, lead, other: trial.world.split([other], _without(trial.nodes, other)))
+    return _undisturbed(part, lambda trial, lead, other: trial.world.split([other], without(trial.nodes, other)))
 
 
 def one_link_broken(part: Any) -> World:
@@ -72,46 +72,46 @@ def one_link_broken(part: Any) -> World:
 
 def coordinator_alone(part: Any) -> World:
     """A coordinator that hears nobody falls silent within its lease."""
-    trial = _settled(part)
-    lead = _leading(trial)
-    for node in _without(trial.nodes, lead):
+    trial = settled(part)
+    lead = leading(trial)
+    for node in without(trial.nodes, lead):
         trial.world.cut(node, lead)
     trial.propose(lead)
     trial.world.run(5)
-    return _end(trial)
+    return end(trial)
 
 
 def lost_disk(part: Any) -> World:
     """Two votes for one, loses its disk, and is asked by three in the same term."""
-    trial = _settled(part, 3)
+    trial = settled(part, 3)
     one, two, three = trial.nodes
-    _star(trial, three, [])
+    star(trial, three, [])
     trial.world.run(2)
-    _lead(trial, one, [two])
+    elect(trial, one, [two])
     trial.crash(two, lose_disk=True)
     trial.world.restart(two)
-    _star(trial, three, [two])
+    star(trial, three, [two])
     trial.world.run(5)
     trial.calm()
     trial.world.run(5)
-    _expect(members(trial.world)[two].commit_index == members(trial.world)[one].commit_index, "two is caught up")
-    return _end(trial)
+    expect(members(trial.world)[two].commit_index == members(trial.world)[one].commit_index, "two is caught up")
+    return end(trial)
 
 
 def forged_certificate(part: Any) -> World:
     """A member claims a high term with its own votes, one of them repeated, and one of them of a stranger's name."""
-    trial = _settled(part)
-    lead = _leading(trial)
-    mallory = trial.cast.keys[trial.nodes.index(_without(trial.nodes, lead)[0])]
+    trial = settled(part)
+    lead = leading(trial)
+    mallory = trial.cast.keys[trial.nodes.index(without(trial.nodes, lead)[0])]
     term = members(trial.world)[lead].term + 5
     own = seal(mallory, NETWORK, Kind.VOTE, _vote(trial, mallory.node, mallory.node, term))
     stray = seal(mallory, NETWORK, Kind.VOTE, _vote(trial, mallory.node, lead, term))
     for certificate in ((own,), (own, own, own), (own, stray, own)):
         claim = Append(TEAM, 0, term, 0, 0, (), 0, 0, certificate)
-        for node in _without(trial.nodes, mallory.node):
+        for node in without(trial.nodes, mallory.node):
             trial.world.deliver(mallory.node, node, claim)
             trial.world.run(0.001)
-    return _end(trial)
+    return end(trial)
 
 
 SCHEDULES: dict[str, Callable[[Any], World]] = {
@@ -125,76 +125,18 @@ SCHEDULES: dict[str, Callable[[Any], World]] = {
 }
 
 
-def _settled(part: Any, size: int = 5) -> Trial:
-    """All are connected, one of them coordinates, and all know its first decision."""
-    trial = Trial(7, part, size)
-    trial.start()
-    _expect(trial.world.run(5, until=lambda: trial.decided() > 0), "a first coordinator")
-    trial.world.run(1)
-    return trial
-
-
 def _undisturbed(part: Any, disturb: Callable[[Trial, bytes, bytes], None]) -> World:
-    trial = _settled(part)
-    lead = _leading(trial)
+    trial = settled(part)
+    lead = leading(trial)
     term = members(trial.world)[lead].term
-    disturb(trial, lead, _without(trial.nodes, lead)[0])
+    disturb(trial, lead, without(trial.nodes, lead)[0])
     trial.world.run(8)
     trial.world.mend()
     trial.world.run(4)
     member = members(trial.world)[lead]
     if (member.role, member.term) != (Role.COORDINATOR, term):
         raise Violation("undisturbed", f"term {term} became {member.term} though its coordinator was well")
-    return _end(trial)
-
-
-def _lead(trial: Trial, node: bytes, voters: Sequence[bytes]) -> None:
-    """Let only `node` reach a majority, until it coordinates; where that is not enough, others hand over to it."""
-    _star(trial, node, voters)
-    for _ in range(8):
-        if trial.world.run(1, until=lambda: members(trial.world)[node].role is Role.COORDINATOR):
-            return
-        for other in _without([*members(trial.world)], node):
-            trial.world.command(other, StepDown())
-    raise Violation("L1", "no new coordinator")
-
-
-def _star(trial: Trial, centre: bytes, others: Sequence[bytes]) -> None:
-    """Only `centre` and each of `others` hear each other."""
-    trial.world.mend()
-    for source in trial.nodes:
-        for target in trial.nodes:
-            if not (source == centre and target in others) and not (target == centre and source in others):
-                trial.world.cut(source, target)
-
-
-def _end(trial: Trial) -> World:
-    """All is well again, and the team decides: I1-I5 and I8 were watched all along."""
-    trial.calm()
-    trial.world.run(6, until=lambda: coordinator(trial.world) is not None)
-    trial.world.run(1)
-    before, lead = trial.decided(), _leading(trial)
-    trial.propose(lead)
-    _expect(trial.world.run(6, until=lambda: trial.decided() > before), "a commit after the calm")
-    trial.world.run(1)
-    return trial.world
-
-
-def _leading(trial: Trial) -> bytes:
-    lead = coordinator(trial.world)
-    _expect(lead is not None and lead.coordinator is not None, "a coordinator")
-    assert lead is not None
-    assert lead.coordinator is not None
-    return lead.coordinator
-
-
-def _expect(holds: bool, what: str) -> None:
-    if not holds:
-        raise Violation("L1", f"no {what}")
-
-
-def _without(nodes: list[bytes], node: bytes) -> list[bytes]:
-    return [other for other in nodes if other != node]
+    return end(trial)
 
 
 def _vote(trial: Trial, voter: bytes, candidate: bytes, term: int) -> Vote:
