@@ -1,7 +1,8 @@
-"""`./dev sim teams`: whole teams of 3, 5 and 7 under every fault, their elections alone, and teams as scenarios.
+"""`./dev sim teams`: whole teams of 3, 5 and 7 under every fault, their elections alone, also while members
+come and go, and teams as scenarios.
 
-    seeds x {election, team}, schedules, planted faults ──> violations, liveness_missed, mutants_missed
-    tests/sim/trials: partitions, pauses, Figure 8, mixed versions, histories ──> figures, bars
+    seeds x {election, roster, team}, schedules, planted faults ──> violations, liveness_missed, mutants_missed
+    tests/sim/trials: partitions, pauses, changes of the roster, mixed versions, histories ──> figures, bars
 
 A run that fails prints the line that replays it and stays in tests/sim/regressions.txt for ever.
 """
@@ -20,7 +21,7 @@ from tests.sim.scenario import Run
 
 SEEDS = 1_000
 REPEATS = 20
-SCENARIOS = ("election", "team")
+SCENARIOS = ("election", "roster", "team")
 PROGRESS = frozenset({"L1", "L2"})
 
 

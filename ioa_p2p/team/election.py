@@ -12,6 +12,8 @@ Ongaro's thesis for PreVote (9.6), CheckQuorum (6.2) and hand-over (3.10). What 
 majority of them, the certificate, goes with the term, so that nobody follows a coordinator that was not elected.
 """
 
+from collections.abc import Sequence
+
 from ioa_p2p.effects import Effect, Now
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team.campaign import Campaign
@@ -26,7 +28,7 @@ from ioa_p2p.team.election_events import (
     StepDown,
     TakeTail,
 )
-from ioa_p2p.team.electorate import Ballot
+from ioa_p2p.team.electorate import Ballot, Electorate
 from ioa_p2p.team.follow import Follow
 from ioa_p2p.team.intake import Intake, Mandate, check_append, check_log, has_a_say
 from ioa_p2p.team.lead import Lead
@@ -132,7 +134,7 @@ class Election(Follow, Lead):
             self._introductions.meet(self._electorates, self.commit_index, peer, message)
             return False
         told = peer == self._coordinator or (self._replication is not None and peer in self._replication)
-        if not told and not self._has_proven(peer) and not has_a_say(self._electorate, peer, message):
+        if not told and not self._has_proven(peer) and not has_a_say(self._possible, peer, message):
             self._tell_removed(now, peer, message)
             return False
         if message.incarnation > max(self.incarnation, self._told_incarnation):
@@ -142,7 +144,7 @@ class Election(Follow, Lead):
 
     def _has_proven(self, peer: bytes) -> bool:
         """It came in later than our log tells."""
-        return peer in self._introductions and peer not in self._electorate.gone
+        return peer in self._introductions and peer not in self._possible[0].gone
 
     def _tell_removed(self, now: Now, peer: bytes, message: DecisionMessage) -> None:
         """Who was removed and asks for votes does not know: the coordinator says so, by the log itself."""
@@ -256,7 +258,15 @@ class Election(Follow, Lead):
     @property
     def _may_stand(self) -> bool:
         aside = self._aside and self.may_be_followed
-        return self._electorate.may_lead(self._me.node) and self._can_judge and not aside
+        return self._may_lead(self._me.node) and self._can_judge and not aside
+
+    def _may_lead(self, node: bytes) -> bool:
+        """Also one whose removal is not decided yet."""
+        return any(one.may_lead(node) for one in self._possible)
+
+    @property
+    def _possible(self) -> Sequence[Electorate]:
+        return self._electorates.possible(self.commit_index)
 
     @property
     def _can_judge(self) -> bool:
@@ -304,11 +314,11 @@ class Election(Follow, Lead):
         """It may lead, its log holds all that ours does (section 5.4.1), and we are loyal to nobody else. A learner,
         as far as we know, may have become a voter in the entries that we lack."""
         hand_over = isinstance(message, VoteRequest) and message.hand_over
-        known = peer in self._electorate.voters
+        known = any(peer in one.voters for one in self._possible)
         came_in = self._has_proven(peer) or message.last_index > self.last_index
         return (
             self._can_judge
-            and (self._electorate.may_lead(peer) if known else came_in)
+            and (self._may_lead(peer) if known else came_in)
             and (hand_over or not self._is_loyal(now, peer))
             and (message.last_term, message.last_index) >= self._log.end
         )

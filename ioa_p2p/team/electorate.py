@@ -15,7 +15,7 @@ from ioa_p2p.team.standing import Standing, changed, check_admission
 from ioa_p2p.wire import frames
 from ioa_p2p.wire.decision import Vote
 from ioa_p2p.wire.frames import Kind
-from ioa_p2p.wire.step import Admit, RosterStep
+from ioa_p2p.wire.step import Admit, Remove, RosterStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,9 @@ class Ballot:
 class Electorate:
     """voters, candidates, learners, gone: as in `Standing`.
 
-    roster_index, roster_hash: the log entry that names them (32 B, BLAKE2b-256 of its frame).
+    roster_index, roster_hash: the log entry that names them (32 B, BLAKE2b-256 of its frame). leaving: who might lead
+    and is removed by that very entry. Until it is decided that node can still be elected, by the voters that are left:
+    perhaps nobody else who may lead holds a log so long (Ongaro's thesis, 4.2.2).
     """
 
     network: bytes
@@ -46,6 +48,7 @@ class Electorate:
     roster_hash: bytes
     learners: frozenset[bytes] = frozenset()
     gone: frozenset[bytes] = frozenset()
+    leaving: bytes = b""
 
     @property
     def majority(self) -> int:
@@ -63,6 +66,10 @@ class Electorate:
     def may_lead(self, node: bytes) -> bool:
         return node in self.candidates and node in self.voters
 
+    def may_win(self, node: bytes) -> bool:
+        """As far as this electorate tells, votes for it can make it coordinator."""
+        return self.may_lead(node) or (bool(node) and node == self.leaving)
+
     def after(self, index: int, frame_hash: bytes, step: RosterStep) -> "Electorate":
         """The one that entry `index` names by its change. Raises PeerError as `changed` and `check_admission` do."""
         if isinstance(step, Admit):
@@ -71,6 +78,7 @@ class Electorate:
         return replace(
             self, voters=now.voters, candidates=now.candidates, learners=now.learners, gone=now.gone,
             roster_index=index, roster_hash=frame_hash,
+            leaving=step.node if isinstance(step, Remove) and self.may_lead(step.node) else b"",
         )  # fmt: skip
 
     def vote(self, key: NodeKey, ballot: Ballot) -> bytes:
@@ -85,7 +93,7 @@ class Electorate:
     def check_certificate(self, certificate: Sequence[bytes], term: int, coordinator: bytes) -> Ballot:
         """The ballot that a majority signed. Raises PeerError('not-a-candidate' | 'no-certificate' |
         'no-quorum' | 'repeated-voter' | 'wrong-vote' | 'not-a-voter' | 'bad-signature')."""
-        if not self.may_lead(coordinator):
+        if not self.may_win(coordinator):
             raise PeerError("not-a-candidate", "the roster does not let it coordinate")
         if not certificate:
             raise PeerError("no-certificate", f"term {term} is not proven")

@@ -32,6 +32,11 @@ class Electorates:
     def latest(self) -> Electorate:
         return self.all[-1]
 
+    def possible(self, commit: int) -> tuple[Electorate, ...]:
+        """Those of which one stays in force: the latest, and the one before while its entry may still be truncated.
+        Older ones cannot, for a change is only appended once the last is decided."""
+        return self.all[-2:] if self.latest.roster_index > commit else self.all[-1:]
+
     def at(self, index: int) -> Electorate:
         """The one in force for a log that ends with entry `index`."""
         return next(each for each in reversed(self.all) if each.roster_index <= index)

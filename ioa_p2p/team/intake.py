@@ -48,14 +48,17 @@ def check_log(electorate: Electorate, me: bytes, peer: bytes, message: DecisionM
         raise PeerError("old-incarnation")
 
 
-def has_a_say(electorate: Electorate, peer: bytes, message: DecisionMessage) -> bool:
+def has_a_say(possible: Sequence[Electorate], peer: bytes, message: DecisionMessage) -> bool:
     """May `peer` say this, as far as we know who is in the team? A coordinator proves itself, so it may be anybody.
 
-    False: it was removed, and perhaps does not know. Raises PeerError('not-a-voter') for a stranger.
+    possible: `Electorates.possible`; one whose removal may still be truncated is in the team. False: it was removed,
+    and perhaps does not know. Raises PeerError('not-a-voter') for a stranger.
     """
-    if peer in electorate.nodes or (isinstance(message, Append) and (message.certificate or message.entries)):
+    if isinstance(message, Append) and (message.certificate or message.entries):
         return True
-    if peer in electorate.gone:
+    if any(peer in one.nodes for one in possible):
+        return True
+    if peer in possible[-1].gone:
         return False
     raise PeerError("not-a-voter")
 

@@ -86,7 +86,7 @@ def _check(known: Electorates, peer: bytes, message: Introduce) -> None:
         raise PeerError("not-a-voter", "introduces itself by changes that do not name it")
     for _, link in news:
         known = known.after_link(link)
-    if not known.latest.may_lead(peer):
+    if not known.latest.may_win(peer):
         raise PeerError("not-a-voter", "may not lead as far as its own changes say")
 
 

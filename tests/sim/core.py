@@ -23,13 +23,13 @@ from tests.sim import (
     team,
     team_mutants,
     team_schedules,
+    turnover,
 )
 from tests.sim.scenario import Scenario
 
-_DIRECTED = schedules.SCHEDULES | roster_schedules.SCHEDULES
-
 SCENARIOS = (
-    Scenario("election", Election, election.play, _DIRECTED, mutants.MUTANTS + roster_schedules.MUTANTS),
+    Scenario("election", Election, election.play, schedules.SCHEDULES, mutants.MUTANTS),
+    Scenario("roster", Election, turnover.play, roster_schedules.SCHEDULES, roster_schedules.MUTANTS),
     Scenario("chat", gossip.sound, gossip.play, gossip_schedules.SCHEDULES, gossip_mutants.MUTANTS),
     Scenario("dht", dht.sound, dht.play, dht_schedules.SCHEDULES, dht_mutants.MUTANTS),
     Scenario("team", Teams, team.play, team_schedules.SCHEDULES, team_mutants.MUTANTS),

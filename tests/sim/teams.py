@@ -23,7 +23,8 @@ TEAM = b"test team 16 B.."
 
 @dataclass
 class Cast:
-    """`size` voters; the first founds the team. leads: how many of them may coordinate (None: all).
+    """`size` voters; the first founds the team. leads: how many of them may coordinate (None: all). spares: nodes
+    that run, and may be let in later.
 
     election: the class to make members of; a mutant goes here.
     """
@@ -32,12 +33,13 @@ class Cast:
     leads: int | None = None
     timing: Timing = LAN
     election: Callable[..., Election] = Election
+    spares: int = 0
     rank: dict[bytes, float] = field(default_factory=dict)
     lost: set[bytes] = field(default_factory=set)
 
     @cached_property
     def keys(self) -> list[NodeKey]:
-        return [NodeKey(bytes([number]) * 32) for number in range(1, self.size + 1)]
+        return [NodeKey(bytes([number]) * 32) for number in range(1, self.size + self.spares + 1)]
 
     @cached_property
     def nodes(self) -> list[bytes]:
@@ -50,7 +52,8 @@ class Cast:
     def make(self, node: bytes, saved: Rows, rng: random.Random, now: Now) -> Election:
         """A `World` makes its hosts by this; members in `lost` know that they lost their disk."""
         key = self.keys[self.nodes.index(node)]
-        voters, candidates = frozenset(self.nodes), frozenset(self.nodes[: self.leads])
+        founders = self.nodes[: self.size]
+        voters, candidates = frozenset(founders), frozenset(founders[: self.leads])
         rank = self.rank.get(node, 0.5)
         return self.election(
             key,

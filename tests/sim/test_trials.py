@@ -11,10 +11,12 @@ from tests.linear import linearizable
 from tests.sim.mutants import DecidesEarly, SkipsCheckQuorum, SleepsUnnoticed
 from tests.sim.scenario import Violation
 from tests.sim.team_mutants import with_election
-from tests.sim.trials import t12_partition, t13_pause, t25_versions, t26_history
+from tests.sim.trials import t12_partition, t13_pause, t14_membership, t25_versions, t26_history
 
 
-@pytest.mark.parametrize("trial", [t12_partition, t13_pause, t25_versions, t26_history], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "trial", [t12_partition, t13_pause, t14_membership, t25_versions, t26_history], ids=lambda each: each.__name__
+)
 def test_in_its_short_form_a_trial_meets_its_bars(trial: ModuleType) -> None:
     found = trial.run(True)
     assert {key: value for key, value in found.items() if not met(value, trial.BARS[key])} == {}
