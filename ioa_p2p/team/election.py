@@ -147,7 +147,8 @@ class Election(Follow, Lead):
         return peer in self._introductions and peer not in self._possible[0].gone
 
     def _tell_removed(self, now: Now, peer: bytes, message: DecisionMessage) -> None:
-        """Who was removed and asks for votes does not know: the coordinator says so, by the log itself."""
+        """Who was removed and asks for votes does not know: the coordinator, if it is one still, says so by the log."""
+        self._notice_lapse(now)
         if self._replication is not None and isinstance(message, PreVoteRequest):
             self._replication.admit(peer)
             self._send_append(now, peer)

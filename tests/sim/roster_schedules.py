@@ -90,11 +90,51 @@ def removed_voter(part: Any) -> World:
     return end(trial)
 
 
+def alone_with_its_own_removal(part: Any) -> World:
+    """Of two, one removes itself and nobody hears: two lacks its vote, and one's own log says that it is out. So one
+    must stand once more, to have that decided."""
+    trial = settled(part, 2)
+    one, two = trial.nodes
+    elect(trial, one, [two])
+    trial.world.run(REST_S)
+    star(trial, one, [])
+    _remove(trial, one, one)
+    trial.world.run(REST_S)
+    world = end(trial)
+    _expect_voters(trial, {two})
+    return world
+
+
+def removed_by_an_undecided_entry(part: Any) -> World:
+    """One holds alone that three is out; then two removes itself, before three, and forgets all: one must hear three."""
+    trial = settled(part, 3)
+    one, two, three = trial.nodes
+    elect(trial, one, [two, three])
+    trial.world.run(REST_S)
+    star(trial, one, [])
+    _remove(trial, one, three)
+    elect(trial, two, [three])
+    trial.world.run(REST_S)
+    _remove(trial, two, two)
+    trial.world.run(REST_S)
+    trial.crash(two, lose_disk=True)
+    world = end(trial)
+    _expect_voters(trial, {one, three})
+    return world
+
+
+def _expect_voters(trial: Trial, voters: set[bytes]) -> None:
+    lead = coordinator(trial.world)
+    expect(lead is not None and lead.electorate.voters == voters, "removal that is decided in the end")
+
+
 SCHEDULES: dict[str, Callable[[Any], World]] = {
     "change-before-a-decision": change_before_a_decision,
     "two-changes-at-once": two_changes_at_once,
     "change-that-is-truncated": change_that_is_truncated,
     "removed-voter": removed_voter,
+    "alone-with-its-own-removal": alone_with_its_own_removal,
+    "removed-by-an-undecided-entry": removed_by_an_undecided_entry,
 }
 
 
@@ -131,7 +171,23 @@ class HeedsTheRemoved(IgnoresLease, SkipsPreVote):
         return message.incarnation == self.incarnation
 
 
+class LeavesEarly(Election):
+    """Whose removal is in its log does not stand any more, decided or not."""
+
+    def _may_lead(self, node: bytes) -> bool:
+        return self._electorate.may_lead(node)
+
+
+class SilencesEarly(Election):
+    """Whose removal is in our log is not heard any more, decided or not."""
+
+    def _is_ours(self, now: Any, peer: bytes, message: DecisionMessage) -> bool:
+        return peer not in self._electorate.gone and super()._is_ours(now, peer, message)
+
+
 MUTANTS = (
+    Mutant("leaves-before-it-is-decided", LeavesEarly, frozenset({"L1"})),
+    Mutant("silenced-before-it-is-decided", SilencesEarly, frozenset({"L1"})),
     Mutant("two-changes", ChangesAtOnce, frozenset({"I9"})),
     Mutant("change-too-early", ChangesEarly, frozenset({"I9"})),
     Mutant("electorate-not-rolled-back", KeepsElectorate, frozenset({"I9"})),
