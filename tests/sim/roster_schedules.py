@@ -106,7 +106,7 @@ def alone_with_its_own_removal(part: Any) -> World:
 
 
 def removed_by_an_undecided_entry(part: Any) -> World:
-    """One holds alone that three is out; then two removes itself, before three, and forgets all: one must hear three."""
+    """One holds alone that three is out; then two removes itself and forgets all: one must hear three."""
     trial = settled(part, 3)
     one, two, three = trial.nodes
     elect(trial, one, [two, three])
