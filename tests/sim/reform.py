@@ -15,7 +15,7 @@ from ioa_p2p.team.tasks import LAN
 from tests.sim.checks import watch_election
 from tests.sim.jobs import TEAM, Jobs
 from tests.sim.scenario import Violation
-from tests.sim.team import GOAL_S, LATE_S, SIZES, calm, kill, team_jobs
+from tests.sim.team import GOAL_S, LATE_S, SIZES, calm, kill, short_checkpoints, team_jobs
 from tests.sim.team_checks import watch_team
 from tests.sim.world import Weather, World
 
@@ -25,6 +25,11 @@ PATIENCE_S = LAN.lease_s + LAN.grace_s
 
 def play(seed: int, part: Any = Teams) -> World:
     """One seed. Raises Violation."""
+    with short_checkpoints("reform", seed):
+        return _play(seed, part)
+
+
+def _play(seed: int, part: Any) -> World:
     dice = random.Random(f"reform {seed}")
     jobs = team_jobs(seed, dice, SIZES[seed % len(SIZES)], part, spares=0)
     jobs.run_s = lambda spec: 0.5 + 30.0 * (spec.id[0] / 255)

@@ -5,12 +5,15 @@ weather ──> 40 s ── calm ──> L1: led again ──> L2: the end
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from ioa_p2p.team.events import Policy
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.timing import LAN, WAN
+from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Skill
 from ioa_p2p.wire.roster import Caps
 from ioa_p2p.wire.spending import Allowance, Spent
@@ -28,6 +31,20 @@ LATE_S = 60.0  # L2: every task is final by its deadline and this
 
 def play(seed: int, part: Any = Teams) -> World:
     """One seed; a third of them for each size. Raises Violation."""
+    with short_checkpoints("team", seed):
+        return _play(seed, part)
+
+
+@contextmanager
+def short_checkpoints(scenario: str, seed: int) -> Iterator[None]:
+    """In every fifth seed a checkpoint every few entries, so that who was away needs a snapshot."""
+    dice = random.Random(f"checkpoints of {scenario} {seed}")
+    entries = dice.randint(2, 9) if seed % 5 == 1 else limits.CHECKPOINT_ENTRIES
+    with mock.patch.object(limits, "CHECKPOINT_ENTRIES", entries):
+        yield
+
+
+def _play(seed: int, part: Any) -> World:
     dice = random.Random(f"team {seed}")
     jobs = team_jobs(seed, dice, SIZES[seed % len(SIZES)], part)
     watch_team(jobs)

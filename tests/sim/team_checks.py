@@ -10,6 +10,7 @@ from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.errors import PeerError
 from ioa_p2p.team import saved_state
 from ioa_p2p.team.budget import KINDS
+from ioa_p2p.team.decisions import Base, held_of, spaces
 from ioa_p2p.team.events import Concluded, StartTask, TaskChanged, TeamFormed
 from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.state import TaskRow
@@ -19,11 +20,14 @@ from ioa_p2p.wire import codec, frames, limits
 from ioa_p2p.wire.decision import Entry, Vote
 from ioa_p2p.wire.frames import Kind
 from ioa_p2p.wire.step import Assign, Cancel, Outcome, Reassign, TaskSpec, decode_step
+from tests.sim.checks import saved_commit, saved_incarnation
 from tests.sim.jobs import NETWORK, TEAM, Jobs
 from tests.sim.scenario import Violation
 from tests.sim.world import World
 
 Node = Any
+
+_LOG, _, _BASE, _ARCHIVE = spaces(TEAM)
 
 
 class NothingFenced:
@@ -63,15 +67,18 @@ class CommittedFirst:
         if any(other.election.incarnation > team.election.incarnation for other in self._jobs.teams().values()):
             return  # the rows of those who moved on are gone
         index, _ = given_in(world, node, event.spec)
-        self._check(world, node, index, _log(world, node)[index])
+        self._check(world, node, index)
 
-    def _check(self, world: World, node: Node, index: int, entry: Entry) -> None:
-        row, members = _row(world, node, index), self._jobs.teams()[node].state.roster.voters
-        holding = sum(_row(world, other, index) == row for other in members)
+    def _check(self, world: World, node: Node, index: int) -> None:
+        log, members = _log(world, node), self._jobs.teams()[node].state.roster.voters
+        entry = log[index]
+        holding = sum(_holds(world, other, entry) for other in members)
         if holding <= len(members) // 2:
             raise Violation("I10", f"a task starts while {holding} hold its assignment")
-        first = next(one for one in _log(world, node).values() if one.term == entry.term and one.certificate)
-        votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in first.certificate]
+        certificates = [one.certificate for one in log.values() if one.term == entry.term and one.certificate]
+        if not certificates and _base(world, node) is not None:
+            return  # it was in archives that are lost; who followed its coordinator was checked then (`Certified`)
+        votes = [open_frame(frames.parse(frame), NETWORK, Kind.VOTE, Vote) for frame in certificates[0]]
         voters = {vote.node for vote in votes if (vote.term, vote.candidate) == (entry.term, entry.node)}
         if len(voters & members) <= len(members) // 2:
             raise Violation("I10", "an assignment by nobody's coordinator")
@@ -234,16 +241,36 @@ def watch_team(jobs: Jobs) -> None:
 # -- reading disks
 
 
-def _row(world: World, node: Node, index: int) -> bytes | None:
-    return world.hosts[node].disk.get(f"decision/{TEAM.hex()}", index.to_bytes(8, "big"))
+def _holds(world: World, node: Node, entry: Entry) -> bool:
+    """It, or a decided state that stands for it: what is decided at an index is one entry (I2)."""
+    incarnation, base = saved_incarnation(world.hosts[node], TEAM), _base(world, node)
+    if incarnation == entry.incarnation and base is not None and base.index >= entry.index:
+        return True
+    return _entries(world, node, _LOG).get(entry.index) == entry
 
 
 def _log(world: World, node: Node, *, decided: bool = False) -> dict[int, Entry]:
-    """The entries on a node's disk by index, from the newest on; `decided`: those it knows to be."""
-    rows = world.hosts[node].disk.scan(f"decision/{TEAM.hex()}")
-    entries = {int.from_bytes(key, "big"): codec.decode(frames.parse(row).body, Entry) for key, row in rows}
-    commit = int.from_bytes(world.hosts[node].disk.get(f"vote/{TEAM.hex()}", b"commit") or b"", "big")
+    """The entries of a node's log by index, from the newest on; `decided`: those it knows to be. For what is only in
+    its state, the archives of all tell what was decided."""
+    entries, base = _entries(world, node, _LOG), _base(world, node)
+    if base is not None:
+        archived = {index: one for other in world.hosts for index, one in _entries(world, other, _ARCHIVE).items()}
+        below = {index: one for index, one in archived.items() if index < base.index}
+        ours = {index: one for index, one in below.items() if one.incarnation == base.incarnation}
+        entries = ours | {base.index: base} | entries
+    commit = saved_commit(world.hosts[node], TEAM)
     return {index: entries[index] for index in sorted(entries, reverse=True) if not decided or index <= commit}
+
+
+def _entries(world: World, node: Node, space: str) -> dict[int, Entry]:
+    rows = world.hosts[node].disk.scan(space)
+    return {int.from_bytes(key, "big"): codec.decode(frames.parse(row).body, Entry) for key, row in rows}
+
+
+def _base(world: World, node: Node) -> Entry | None:
+    """The last entry that is in its state and not in its log."""
+    row = world.hosts[node].disk.get(_BASE, b"base")
+    return held_of(codec.decode(row, Base).anchor).entry if row else None
 
 
 def given_in(world: World, node: Node, spec: TaskSpec) -> tuple[int, int]:
