@@ -207,10 +207,11 @@ def _back_later(jobs: Jobs, node: bytes, seconds: float) -> None:
 
 
 def _back(jobs: Jobs, node: bytes) -> None:
-    """Half of the starts follow a reboot."""
+    """Half of the starts follow a reboot; no boot clock shows less than a second."""
     host = jobs.world.hosts[node]
     if host.machine is None:
         host.boot_offset_s += jobs.world.rng.choice([0.0, jobs.world.rng.uniform(-900, 900)])
+        host.boot_offset_s = max(host.boot_offset_s, 1.0 - jobs.world.time_s * host.boot_rate)
         jobs.restart(node)
         if node == jobs.asker:
             jobs.launch()

@@ -50,7 +50,8 @@ class NothingFenced:
 
 
 class CommittedFirst:
-    """I10: what is started was decided: a majority holds the entry, and its term's certificate verifies."""
+    """I10: what is started was decided: a majority holds the entry, or did before a disk was lost (who lost it votes
+    no more), and its term's certificate verifies."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -72,7 +73,7 @@ class CommittedFirst:
     def _check(self, world: World, node: Node, index: int) -> None:
         log, members = _log(world, node), self._jobs.teams()[node].state.roster.voters
         entry = log[index]
-        holding = sum(_holds(world, other, entry) for other in members)
+        holding = sum(world.hosts[other].disks > 0 or _holds(world, other, entry) for other in members)
         if holding <= len(members) // 2:
             raise Violation("I10", f"a task starts while {holding} hold its assignment")
         certificates = [one.certificate for one in log.values() if one.term == entry.term and one.certificate]
