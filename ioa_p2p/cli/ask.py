@@ -67,7 +67,7 @@ def _hint(result: dict[str, Any], refusals: set[str]) -> str:
     if result.get("why") == "nobody-found":
         return "`ioa-p2p find WORDS` shows what the mesh offers, `ioa-p2p doctor` whether this node has found it"
     if result["outcome"] == "failed" and "not-allowed" in refusals:
-        return "a node works for those it allows: put what `ioa-p2p id` prints here into `allow` there, then HUP it"
+        return "a node works for those it allows: put the node id of `ioa-p2p id` here into `allow` there, then HUP it"
     return ""
 
 
@@ -91,11 +91,17 @@ def answer_text(result: dict[str, Any]) -> str:
     lines += [f"file     {file['path']}" for file in result.get("files", [])]
     lines += [
         f"credit   {credit['agent']}@{credit['node'][:8]}: {credit['skill']} x{credit.get('tasks', 1)}"
+        f"{_unless_done(credit)}"
         for credit in result.get("credits", [])
     ]
     if cost := cost_text(result.get("cost", {})):
         lines.append(f"cost     {cost}")
     return "\n".join(lines)
+
+
+def _unless_done(credit: dict[str, Any]) -> str:
+    state = credit.get("state", "succeeded")
+    return "" if state == "succeeded" else f", {state}"
 
 
 def _exit_code(result: dict[str, Any]) -> int:

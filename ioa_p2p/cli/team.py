@@ -52,7 +52,8 @@ def cancel(here: Here, team: str) -> None:
 def add(here: Here, team: str, agent: str, may_coordinate: bool) -> None:
     """Call one more agent into a team that works. For its launcher and for the coordinator's owner."""
     answer = here.ask("team-add", {"team": team, "agent": agent, "may_coordinate": may_coordinate})
-    here.out.result(answer, f"team {team}: {agent} is being called in, see `ioa-p2p team show {team}`")
+    text = f"team {team}: {agent} is being called in, see `ioa-p2p team show {team}`"
+    here.out.result(answer, here.spelt(text))
 
 
 @node_command(command, name="remove")

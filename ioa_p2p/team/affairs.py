@@ -63,7 +63,7 @@ class Affairs:
         """Would we call `node` in? Raises UsageError."""
         self.check_may_ask(state, me)
         if node in state.standing.nodes | state.standing.gone:
-            raise UsageError("already-in", "this node is in the team, or was removed from it")
+            raise UsageError("already-in", "its node is in the team already, or was removed for good")
 
     def _check_invited_by(self, state: TeamState, peer: bytes, step: Admit) -> None:
         check_admission(step, self._network, state.roster.team)

@@ -78,7 +78,7 @@ def log_step(step: steps.Step, state: TeamState, me: Agent, now: Now, rng: rando
         case steps.Await():
             return _bounded(Await(step.tasks, step.mode, _deadline(state, now, step.seconds)))
         case steps.Conclude():
-            return _bounded(_conclude(step, state))
+            return _conclude(step, state)
         case steps.FormTeam():
             if not _skill(step.order, state).nests:
                 raise UsageError("bad-plan", f"{step.order.agent} forms no team for {step.order.skill}", "assign it")
@@ -120,13 +120,15 @@ def _spec(order: steps.Order, orders: int, state: TeamState, now: Now, rng: rand
 
 def _conclude(step: steps.Conclude, state: TeamState) -> Conclude:
     evidence = tuple(Evidence(task, _cut(text, 200)) for task, text in step.evidence[: limits.EVIDENCE_MAX])
-    return Conclude(
-        outcome=step.outcome,
-        answer=step.answer[: limits.ANSWER_CHARS_MAX],
-        result=step.results[: limits.RESULTS_MAX],
-        evidence=evidence,
-        credits=credits_of(state),
-        spent=state.budget.spent,
+    return _fitting(
+        Conclude(
+            outcome=step.outcome,
+            answer=step.answer[: limits.ANSWER_CHARS_MAX],
+            result=step.results[: limits.RESULTS_MAX],
+            evidence=evidence,
+            credits=credits_of(state),
+            spent=state.budget.spent,
+        )
     )
 
 
@@ -140,7 +142,7 @@ def forced_conclusion(state: TeamState, outcome: Forced, reason: str, texts: Map
     )
     left = f" {len(parts)} unfinished left a part." if parts else ""
     answer = f"Stopped before the end: {reason}. {len(done)} of {len(state.tasks)} tasks succeeded.{left}"
-    return Conclude(outcome, answer, (), evidence[-16:], credits_of(state), state.budget.spent)
+    return _fitting(Conclude(outcome, answer, (), evidence[-16:], credits_of(state), state.budget.spent))
 
 
 def _part(row: TaskRow, texts: Mapping[bytes, str]) -> str:
@@ -165,7 +167,20 @@ def _cut(text: str, size: int = limits.LINE_CHARS_MAX) -> str:
     return text[:size]
 
 
+def _fitting(end: Conclude) -> Conclude:
+    """An end must always be an entry: without the last of its evidence, then of its answer."""
+    while _is_large(end) and end.evidence:
+        end = codec.replace(end, evidence=end.evidence[:-1])
+    while _is_large(end) and end.answer:
+        end = codec.replace(end, answer=end.answer[: len(end.answer) * 3 // 4])
+    return end
+
+
+def _is_large(step: Step) -> bool:
+    return len(codec.encode(step)) > limits.DECISION_STEP_BYTES_MAX
+
+
 def _bounded(step: Step) -> Step:
-    if len(codec.encode(step)) > limits.DECISION_STEP_BYTES_MAX:
+    if _is_large(step):
         raise UsageError("bad-plan", "the step is too large", "fewer tasks at once, or large values as blobs")
     return step

@@ -246,6 +246,17 @@ def test_a_planned_end_cancels_what_runs_then_names_who_did_what() -> None:
     assert lead.coordinator.ask(NOW, {}) is None
 
 
+def test_a_long_end_in_a_script_of_many_bytes_is_cut_until_an_entry_holds_it() -> None:
+    lead = Lead(Assign("async", (ONE,)), Outcome(ONE.id, 1, "succeeded"), Discuss(ANN.node, "ann", "enough"))
+    evidence = tuple((ONE.id, "\U00020000" * 200) for _ in range(limits.EVIDENCE_MAX))
+    assert lead.plan(steps.Conclude("done", "\U00020000" * limits.ANSWER_CHARS_MAX, evidence, (ONE.id,))) == ""
+    [end] = lead.decide()
+    assert isinstance(end, Conclude)
+    assert len(codec.encode(end)) <= limits.DECISION_STEP_BYTES_MAX
+    assert (end.outcome, len(end.answer), end.result) == ("done", limits.ANSWER_CHARS_MAX, (ONE.id,))
+    assert 0 < len(end.evidence) < limits.EVIDENCE_MAX
+
+
 def test_an_end_is_planned_in_the_discussion_only() -> None:
     lead = Lead(Assign("async", (ONE,)))
     assert lead.plan(steps.Conclude("done", "17")) == "phase-not-allowed"
