@@ -83,9 +83,6 @@ class Lead(Seat):
         self._send_appends(now)
         self._advance_commit(now, self._replication)
 
-    def _has_lapsed(self, now: Now) -> bool:
-        raise NotImplementedError
-
     def _check_change(self, step: bytes) -> None:
         """I9. Two changes at once, or one over an older term's that is still open, could be decided by two
         majorities that share nobody."""

@@ -163,6 +163,9 @@ class Seat(ABC):
     @abstractmethod
     def _become_follower(self, now: Now, term: int, coordinator: bytes | None) -> None: ...
 
+    @abstractmethod
+    def _has_lapsed(self, now: Now) -> bool: ...
+
     @property
     def _electorate(self) -> Electorate:
         return self._electorates.latest
