@@ -48,6 +48,15 @@ def at_work(mesh: Mesh) -> Node | None:
     return next((node for node in mesh.nodes.values() if any(node.jobs.load.values())), None)
 
 
+async def asked(mesh: Mesh, folder: Path) -> tuple[Any, Node]:
+    """A goal's story, and the worker that waits at the door for it."""
+    story = mesh.nodes["asker"].ask(GOAL, 55)
+    await until((folder / "waits").exists)
+    worker = at_work(mesh)
+    assert worker is not None
+    return story, worker
+
+
 async def end_of(story: Any) -> dict[str, Any]:
     async with asyncio.timeout(WAIT_S):
         return await story.follow(lambda _: None)
@@ -56,10 +65,7 @@ async def end_of(story: Any) -> dict[str, Any]:
 async def test_a_worker_whose_disk_fills_says_so_and_tells_its_result_once_there_is_room(
     mesh: Mesh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = mesh.nodes["asker"].ask(GOAL, 55)
-    await until((tmp_path / "waits").exists)
-    worker = at_work(mesh)
-    assert worker is not None
+    story, worker = await asked(mesh, tmp_path)
     fill(worker, monkeypatch)
     (tmp_path / "open").touch()
     await until(lambda: worker.health is not None)
@@ -78,10 +84,7 @@ async def test_a_worker_whose_disk_fills_says_so_and_tells_its_result_once_there
 async def test_nothing_that_was_told_is_lost_by_a_node_that_dies_with_a_full_disk(
     mesh: Mesh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = mesh.nodes["asker"].ask(GOAL, 55)
-    await until((tmp_path / "waits").exists)
-    worker = at_work(mesh)
-    assert worker is not None
+    story, worker = await asked(mesh, tmp_path)
     name = next(name for name, node in mesh.nodes.items() if node is worker)
     fill(worker, monkeypatch)
     (tmp_path / "open").touch()
