@@ -24,7 +24,8 @@ from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.second import Agent, Missing, merged, missing_after_launch, missing_in, second_team, told
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import Candidate, Wants
-from ioa_p2p.team.events import Launch, LaunchFailed, Policy
+from ioa_p2p.team.commands import Launch, Policy
+from ioa_p2p.team.events import LaunchFailed
 from ioa_p2p.team.state import TeamState
 from ioa_p2p.wire.ids import blake, node_text
 from ioa_p2p.wire.roster import Caps, Member

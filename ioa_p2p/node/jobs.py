@@ -16,7 +16,7 @@ from ioa_p2p.errors import IoaError
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.worker import Began, Busy, Ended, Job, Told, Worker, WorkerEvent
-from ioa_p2p.team import events
+from ioa_p2p.team import commands, events
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.spending import NOTHING
 from ioa_p2p.wire.step import Blob, TaskSpec
@@ -77,7 +77,7 @@ class Jobs:
         except (IoaError, OSError) as fault:
             await self._forget_inputs(spec.id, spec.attempt)
             code = fault.code if isinstance(fault, IoaError) else "no-scratch"
-            self._tell(events.TaskFailed(event.team, spec.id, spec.attempt, f"{code}: {fault}"[:300]))
+            self._tell(commands.TaskFailed(event.team, spec.id, spec.attempt, f"{code}: {fault}"[:300]))
             return
         self._worker.start(task, spec.agent, event.team, own=event.own)
         self._on_load()
@@ -137,16 +137,16 @@ class Jobs:
             cleaning.add_done_callback(self._cleaning.discard)
         match event:
             case Began():
-                self._tell(events.TaskProgress(job.team, job.task, job.attempt))
+                self._tell(commands.TaskProgress(job.team, job.task, job.attempt))
             case Told(_, progress, text):
                 fraction = progress.fraction if progress else None
                 said = (progress.note if progress else "") or text.strip()[-limits.REASON_CHARS_MAX :]
                 note = _sayable(said, limits.REASON_CHARS_MAX)
                 spent = progress.spent if progress else NOTHING
                 end = _sayable(text[-limits.SUMMARY_CHARS_MAX :], limits.SUMMARY_CHARS_MAX)
-                self._tell(events.TaskProgress(job.team, job.task, job.attempt, fraction, note, spent, end))
+                self._tell(commands.TaskProgress(job.team, job.task, job.attempt, fraction, note, spent, end))
             case Busy():
-                self._tell(events.TaskFailed(job.team, job.task, job.attempt, "busy: the agent's queue is full"))
+                self._tell(commands.TaskFailed(job.team, job.task, job.attempt, "busy: the agent's queue is full"))
             case Ended(_, outcome, _):
                 self._ended(job, outcome)
 
@@ -168,14 +168,14 @@ class Jobs:
             self._failed(job, Failed("bad-output", f"{type(fault).__name__}: {fault}", False, result.spent))
             return
         summary = _sayable(result.summary or _only_text(result.outputs), limits.SUMMARY_CHARS_MAX)
-        self._tell(events.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary, result.spent))
+        self._tell(commands.TaskDone(job.team, job.task, job.attempt, outputs, blobs, summary, result.spent))
 
     def _failed(self, job: Job, failed: Failed) -> None:
         reason = _sayable(f"{failed.code}: {failed.message}".rstrip(": "), limits.REASON_CHARS_MAX)
         if failed.code == "worker-died":
-            self._tell(events.WorkerDied(job.team, job.task, job.attempt, reason))
+            self._tell(commands.WorkerDied(job.team, job.task, job.attempt, reason))
         else:
-            self._tell(events.TaskFailed(job.team, job.task, job.attempt, reason, failed.retry, failed.spent))
+            self._tell(commands.TaskFailed(job.team, job.task, job.attempt, reason, failed.retry, failed.spent))
 
     def _pack(self, result: Result, files: tuple[Blob, ...]) -> tuple[bytes, tuple[Blob, ...]]:
         """Small outputs inline, large ones and files as blobs. Raises IoaError for too many or too large ones, and

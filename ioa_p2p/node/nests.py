@@ -17,7 +17,8 @@ from ioa_p2p.node.config import AgentConfig
 from ioa_p2p.node.goals import Goals
 from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.story import Stories, Story
-from ioa_p2p.team.events import NestDropped, NestEnded, NestWanted, TaskDone, TaskFailed
+from ioa_p2p.team.commands import TaskDone, TaskFailed
+from ioa_p2p.team.events import NestDropped, NestEnded, NestWanted
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.spending import UNLIMITED
 

@@ -64,8 +64,8 @@ from ioa_p2p.node.switch import Switch
 from ioa_p2p.node.teamwork import Teamwork
 from ioa_p2p.node.trust import Acquaintances, Past
 from ioa_p2p.storage.base import Storage
-from ioa_p2p.team import tasks, timing
-from ioa_p2p.team.events import CancelTeam, MemoryLost
+from ioa_p2p.team import events, tasks, timing
+from ioa_p2p.team.commands import CancelTeam
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.queue import Queue
 from ioa_p2p.version import SOFTWARE
@@ -479,7 +479,7 @@ class Node:
                 pass
 
     def _on_teams(self, event: Any) -> None:
-        if isinstance(event, MemoryLost):
+        if isinstance(event, events.MemoryLost):
             told = f"this node forgot a part of team {event.team.hex()[:8]} ({event.what}); it does not vote there"
             self.alarms.ours(told, "nothing: it learns from the others. Was the data folder put back from a backup?")
         for listener in (self.experience, self.letters, self.nests, self.teamwork):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ioa_p2p.adapters import team
 from ioa_p2p.adapters.registry import Agents
 from ioa_p2p.node.config import Config
-from ioa_p2p.team.events import Offer
+from ioa_p2p.team.commands import Offer
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.roster import Member, SkillBrief

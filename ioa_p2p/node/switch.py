@@ -17,7 +17,7 @@ from ioa_p2p.errors import PeerError
 from ioa_p2p.gossip import commands as gossip_commands
 from ioa_p2p.net.ports import Datagrams, Endpoint, Frames, LinkDown, LinkEvent, Links, LinkUp, RelayDown, RelayUp
 from ioa_p2p.node.runtime import Driver
-from ioa_p2p.team import events as team_events
+from ioa_p2p.team import commands as team_commands
 from ioa_p2p.wire import codec, dht, gossip, limits
 from ioa_p2p.wire.decision import DecisionMessage
 from ioa_p2p.wire.link import LinkKind
@@ -82,7 +82,7 @@ class Switch:
         neighbour = dht_commands.NeighbourUp(event.peer, event.hello.boot) if up else None
         self._dht.command(neighbour or dht_commands.NeighbourDown(event.peer))
         self._gossip.command(gossip_commands.LinkPeer(event.peer, up))
-        self._teams.command(team_events.LinkPeer(event.peer, up))
+        self._teams.command(team_commands.LinkPeer(event.peer, up))
         for listen in self.on_link:
             listen(event)
 

@@ -23,7 +23,7 @@ from ioa_p2p.node.runtime import Driver
 from ioa_p2p.node.safekeeping import Safekeeping
 from ioa_p2p.node.story import Stories, Story
 from ioa_p2p.steps import LineView, Turn, View
-from ioa_p2p.team import events
+from ioa_p2p.team import commands, events
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire import codec
 from ioa_p2p.wire.records import Card
@@ -162,10 +162,10 @@ class Teamwork:
         try:
             async with asyncio.timeout(PLAN_S):
                 planned = await self._planner.next_step(view)
-            answer: Any = events.PlanStep(view.team, view.version, planned.step, planned.spent)
+            answer: Any = commands.PlanStep(view.team, view.version, planned.step, planned.spent)
         except Exception as fault:  # a planner may be a stranger's model: it must not stop the goal
             log.warning("the planner failed: %s: %s", type(fault).__name__, fault)
-            answer = events.PlanFailed(view.team, view.version, f"{type(fault).__name__}: {fault}"[:200])
+            answer = commands.PlanFailed(view.team, view.version, f"{type(fault).__name__}: {fault}"[:200])
         self._command(answer)
 
     # -- talk
@@ -190,7 +190,7 @@ class Teamwork:
                 text = await self._planner.speak(self._turn(event))
         except Exception as fault:  # likewise
             log.warning("no line was found: %s: %s", type(fault).__name__, fault)
-        self._command(events.Answer(event.team, event.turn, text))
+        self._command(commands.Answer(event.team, event.turn, text))
 
     def _turn(self, event: events.TurnMine) -> Turn:
         card, state = self._cards.get(event.agent), self._machine.teams[event.team].state

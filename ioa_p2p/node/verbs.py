@@ -17,7 +17,7 @@ from ioa_p2p.node.control import Emit, Handler
 from ioa_p2p.node.node import Node
 from ioa_p2p.node.story import Story
 from ioa_p2p.node.verbs_task import GOAL_S_MAX, find_story, find_task, task_rows
-from ioa_p2p.team.events import CancelTeam
+from ioa_p2p.team.commands import CancelTeam
 from ioa_p2p.team.team import Team
 from ioa_p2p.version import __version__
 from ioa_p2p.wire import limits

@@ -12,7 +12,7 @@ from ioa_p2p.node import verbs_find
 from ioa_p2p.node.arguments import flag, text
 from ioa_p2p.node.control import Emit
 from ioa_p2p.node.node import Node
-from ioa_p2p.team.events import AddMember, ReformTeam, RemoveMember, StandAside
+from ioa_p2p.team.commands import AddMember, ReformTeam, RemoveMember, StandAside
 from ioa_p2p.team.team import Team
 from ioa_p2p.wire import ids
 

@@ -10,7 +10,8 @@ from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Send
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.events import AddMember, AdmissionFailed, Connect
+from ioa_p2p.team.commands import AddMember
+from ioa_p2p.team.events import AdmissionFailed, Connect
 from ioa_p2p.team.roster import check_signature
 from ioa_p2p.wire import codec, frames
 from ioa_p2p.wire.frames import Kind

@@ -16,8 +16,9 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Now, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.steps import Role
+from ioa_p2p.team.commands import Launch
 from ioa_p2p.team.decisions import founding_frame
-from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed
+from ioa_p2p.team.events import Bidding, BidHeard, Connect, LaunchFailed
 from ioa_p2p.team.roster import check_signature, sign
 from ioa_p2p.team.witness import WITNESS, with_witness
 from ioa_p2p.wire import codec, frames, limits

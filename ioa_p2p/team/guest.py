@@ -14,7 +14,7 @@ from ioa_p2p.crypto.envelope import seal
 from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Now, Rows, Save, Send
 from ioa_p2p.errors import PeerError
-from ioa_p2p.team.events import Offer
+from ioa_p2p.team.commands import Offer
 from ioa_p2p.team.roster import Terms, check_terms, sign
 from ioa_p2p.team.witness import witness
 from ioa_p2p.wire import codec, limits

@@ -17,21 +17,20 @@ from ioa_p2p.effects import Effect, Emit, Now, Rows, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, StorageError, UsageError
 from ioa_p2p.team import formation
 from ioa_p2p.team.admission import Admission
-from ioa_p2p.team.decisions import open_entry, spaces
-from ioa_p2p.team.events import (
+from ioa_p2p.team.commands import (
     AddMember,
     AdmitMember,
     CancelTeam,
     Command,
-    Forgotten,
     Launch,
     LinkPeer,
-    MemoryLost,
     Offer,
     ReformTeam,
     StandAside,
     StepDown,
 )
+from ioa_p2p.team.decisions import open_entry, spaces
+from ioa_p2p.team.events import Forgotten, MemoryLost
 from ioa_p2p.team.formation import Formation, Journal
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.guest import Guest

@@ -18,20 +18,16 @@ from typing import Any
 
 from ioa_p2p.effects import Effect, Emit, Now, Rows, Save
 from ioa_p2p.errors import UsageError
+from ioa_p2p.team.commands import CancelTeam, Launch, TaskDone, TaskFailed, TaskProgress
 from ioa_p2p.team.events import (
     CancelTask,
-    CancelTeam,
     Concluded,
-    Launch,
     LaunchFailed,
     NestDropped,
     NestEnded,
     NestWanted,
     StartTask,
     TaskChanged,
-    TaskDone,
-    TaskFailed,
-    TaskProgress,
 )
 from ioa_p2p.team.inputs import outputs_of
 from ioa_p2p.team.state import TeamState

@@ -17,32 +17,34 @@ from ioa_p2p.team import saved_state
 from ioa_p2p.team.adoption import founded_on
 from ioa_p2p.team.affairs import Affairs, wish_of
 from ioa_p2p.team.changes import events_of
-from ioa_p2p.team.coordinator import Coordinator
-from ioa_p2p.team.election import Election
-from ioa_p2p.team.events import (
+from ioa_p2p.team.commands import (
     AdmitMember,
     Answer,
     CancelTeam,
-    Concluded,
-    Connect,
-    Elected,
-    Halted,
     LinkPeer,
-    MemoryLost,
     PlanFailed,
-    PlanRefused,
     PlanStep,
-    PlanWanted,
     RemoveMember,
-    RosterChanged,
     StandAside,
     StepDown,
     TaskDone,
     TaskFailed,
     TaskProgress,
     TeamCommand,
-    TeamFormed,
     WorkerDied,
+)
+from ioa_p2p.team.coordinator import Coordinator
+from ioa_p2p.team.election import Election
+from ioa_p2p.team.events import (
+    Concluded,
+    Connect,
+    Elected,
+    Halted,
+    MemoryLost,
+    PlanRefused,
+    PlanWanted,
+    RosterChanged,
+    TeamFormed,
 )
 from ioa_p2p.team.ground import Ground
 from ioa_p2p.team.hearsay import Hearsay

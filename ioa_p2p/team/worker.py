@@ -13,15 +13,8 @@ from dataclasses import dataclass
 
 from ioa_p2p.effects import Emit, Now, Rows, Save
 from ioa_p2p.team.budget import exceeds, plus, rest
-from ioa_p2p.team.events import (
-    CancelTask,
-    Orphan,
-    StartTask,
-    TaskDone,
-    TaskFailed,
-    TaskProgress,
-    WorkerDied,
-)
+from ioa_p2p.team.commands import TaskDone, TaskFailed, TaskProgress, WorkerDied
+from ioa_p2p.team.events import CancelTask, Orphan, StartTask
 from ioa_p2p.team.inputs import resolve
 from ioa_p2p.team.life import Life
 from ioa_p2p.team.queue import Queue

@@ -9,7 +9,8 @@ import pytest
 from ioa_p2p.adapters.base import Attachment, Delta, Event, Failed, Progress, Result, Task
 from ioa_p2p.node.blobs import Blobs
 from ioa_p2p.node.jobs import Jobs
-from ioa_p2p.team.events import StartTask, TaskDone, TaskFailed, TaskProgress
+from ioa_p2p.team.commands import TaskDone, TaskFailed, TaskProgress
+from ioa_p2p.team.events import StartTask
 from ioa_p2p.wire import codec, limits
 from ioa_p2p.wire.records import Card
 from ioa_p2p.wire.step import TaskSpec

@@ -11,7 +11,8 @@ import pytest
 
 from ioa_p2p.node.config import AgentConfig
 from ioa_p2p.node.nests import Nests
-from ioa_p2p.team.events import NestWanted, TaskFailed
+from ioa_p2p.team.commands import TaskFailed
+from ioa_p2p.team.events import NestWanted
 from tests.node.mesh import WAIT_S, Mesh, say, up
 
 LEAF = str(Path(__file__).parent / "grove.py")

@@ -11,7 +11,8 @@ from typing import Any
 
 from ioa_p2p.errors import UsageError
 from ioa_p2p.steps import Candidate, Role
-from ioa_p2p.team.events import Launch, LaunchFailed, NestDropped, NestEnded, NestWanted, Policy, TaskFailed
+from ioa_p2p.team.commands import Launch, Policy, TaskFailed
+from ioa_p2p.team.events import LaunchFailed, NestDropped, NestEnded, NestWanted
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.team import Team
 from ioa_p2p.wire import codec

@@ -17,20 +17,8 @@ from ioa_p2p.effects import Now, Rows
 from ioa_p2p.errors import UsageError
 from ioa_p2p.mind.rules import next_step, wants
 from ioa_p2p.steps import FoundAgent
-from ioa_p2p.team.events import (
-    CancelTask,
-    Launch,
-    LaunchFailed,
-    LinkPeer,
-    Offer,
-    PlanStep,
-    PlanWanted,
-    Policy,
-    StartTask,
-    TaskDone,
-    TaskProgress,
-    WorkerDied,
-)
+from ioa_p2p.team.commands import Launch, LinkPeer, Offer, PlanStep, Policy, TaskDone, TaskProgress, WorkerDied
+from ioa_p2p.team.events import CancelTask, LaunchFailed, PlanWanted, StartTask
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.team import Team
 from ioa_p2p.team.timing import LAN, Timing

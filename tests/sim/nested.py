@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ioa_p2p.team.events import CancelTeam, Policy
+from ioa_p2p.team.commands import CancelTeam, Policy
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire.roster import Caps
 from ioa_p2p.wire.spending import Allowance, Spent

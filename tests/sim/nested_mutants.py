@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from ioa_p2p.effects import Effect, Now, Save
+from ioa_p2p.team.commands import Launch
 from ioa_p2p.team.coordinator import Coordinator
-from ioa_p2p.team.events import Launch, StartTask
+from ioa_p2p.team.events import StartTask
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.nesting import SPACE, Link, Nesting

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from ioa_p2p.team.events import NestWanted, Policy, TaskChanged
+from ioa_p2p.team.commands import Policy
+from ioa_p2p.team.events import NestWanted, TaskChanged
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.ids import nested_team

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.team.events import Concluded, LeftBehind, Reformed, Reforming, ReformTeam
+from ioa_p2p.team.commands import ReformTeam
+from ioa_p2p.team.events import Concluded, LeftBehind, Reformed, Reforming
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.tasks import LAN
 from tests.sim.checks import watch_election

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from ioa_p2p.team.events import Policy
+from ioa_p2p.team.commands import Policy
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.timing import LAN, WAN
 from ioa_p2p.wire import limits

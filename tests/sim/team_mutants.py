@@ -5,9 +5,9 @@ from typing import Any
 
 from ioa_p2p import steps
 from ioa_p2p.effects import Effect, Now, Save
+from ioa_p2p.team.commands import TaskDone
 from ioa_p2p.team.coordinator import Coordinator
 from ioa_p2p.team.election import Election
-from ioa_p2p.team.events import TaskDone
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.post import Post

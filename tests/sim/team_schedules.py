@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from ioa_p2p.errors import StorageError
-from ioa_p2p.team.events import CancelTeam, Concluded, Orphan, Policy
+from ioa_p2p.team.commands import CancelTeam, Policy
+from ioa_p2p.team.events import Concluded, Orphan
 from ioa_p2p.team.tasks import LAN
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.roster import Caps

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ioa_p2p.team.events import Concluded, PlanRefused, Policy
+from ioa_p2p.team.commands import Policy
+from ioa_p2p.team.events import Concluded, PlanRefused
 from ioa_p2p.wire.records import Skill
 from ioa_p2p.wire.step import Conclude, TaskSpec
 from tests.mind.market import DEVICE

@@ -2,7 +2,8 @@
 
 from ioa_p2p.effects import Emit
 from ioa_p2p.team.admission import Admission
-from ioa_p2p.team.events import AddMember, AdmissionFailed
+from ioa_p2p.team.commands import AddMember
+from ioa_p2p.team.events import AdmissionFailed
 from tests.team.people import ANN, EVE, MALLORY, NETWORK, NOW, ROSTER, TEAM
 
 

@@ -7,8 +7,9 @@ from ioa_p2p.crypto.keys import NodeKey
 from ioa_p2p.effects import Effect, Emit, Save, Send
 from ioa_p2p.errors import PeerError
 from ioa_p2p.steps import Candidate, Role
+from ioa_p2p.team.commands import Launch, Policy
 from ioa_p2p.team.decisions import open_founding
-from ioa_p2p.team.events import Bidding, BidHeard, Connect, Launch, LaunchFailed, Policy
+from ioa_p2p.team.events import Bidding, BidHeard, Connect, LaunchFailed
 from ioa_p2p.team.formation import SPACE, Formation, Journal, keepers
 from ioa_p2p.team.roster import open_found, sign
 from ioa_p2p.wire import codec

@@ -3,15 +3,8 @@
 import pytest
 
 from ioa_p2p.errors import UsageError
-from ioa_p2p.team.events import (
-    AddMember,
-    AdmissionFailed,
-    Halted,
-    Offer,
-    RemoveMember,
-    RosterChanged,
-    StandAside,
-)
+from ioa_p2p.team.commands import AddMember, Offer, RemoveMember, StandAside
+from ioa_p2p.team.events import AdmissionFailed, Halted, RosterChanged
 from ioa_p2p.wire import limits
 from ioa_p2p.wire.roster import Member
 from ioa_p2p.wire.team import Decline

@@ -4,7 +4,7 @@ import pytest
 
 from ioa_p2p.crypto.envelope import open_frame
 from ioa_p2p.effects import Effect, Save, Send
-from ioa_p2p.team.events import Offer
+from ioa_p2p.team.commands import Offer
 from ioa_p2p.team.guest import SPACE, Guest, Signed
 from ioa_p2p.team.roster import sign
 from ioa_p2p.wire import codec, frames, limits

@@ -11,7 +11,8 @@ from ioa_p2p.effects import Effect, Emit, Save, Send, SetTimer
 from ioa_p2p.errors import PeerError, UsageError
 from ioa_p2p.steps import Candidate, Role
 from ioa_p2p.storage.memory import MemoryStorage
-from ioa_p2p.team.events import CancelTeam, Connect, Launch, LaunchFailed, LinkPeer, Offer, TeamFormed
+from ioa_p2p.team.commands import CancelTeam, Launch, LinkPeer, Offer
+from ioa_p2p.team.events import Connect, LaunchFailed, TeamFormed
 from ioa_p2p.team.guest import Signed
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.row import SPACE, TeamRow

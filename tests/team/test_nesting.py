@@ -9,21 +9,16 @@ import pytest
 from ioa_p2p import steps
 from ioa_p2p.effects import Effect, Emit, Now, Save
 from ioa_p2p.errors import UsageError
+from ioa_p2p.team.commands import CancelTeam, Launch, Policy, TaskDone, TaskFailed, TaskProgress
 from ioa_p2p.team.events import (
     CancelTask,
-    CancelTeam,
     Concluded,
-    Launch,
     LaunchFailed,
     NestDropped,
     NestEnded,
     NestWanted,
-    Policy,
     StartTask,
     TaskChanged,
-    TaskDone,
-    TaskFailed,
-    TaskProgress,
 )
 from ioa_p2p.team.leases import Leases
 from ioa_p2p.team.nesting import SPACE, Link, Nesting

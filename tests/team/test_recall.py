@@ -7,9 +7,10 @@ import pytest
 
 from ioa_p2p.effects import Effect, Emit, Save, Send
 from ioa_p2p.storage.memory import MemoryStorage
+from ioa_p2p.team.commands import LinkPeer
 from ioa_p2p.team.decisions import spaces
 from ioa_p2p.team.election_events import MemoryLost as ProvenLoss
-from ioa_p2p.team.events import LinkPeer, MemoryLost
+from ioa_p2p.team.events import MemoryLost
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.recall import doubt
 from ioa_p2p.team.row import SPACE, TeamRow

@@ -12,7 +12,8 @@ from ioa_p2p.effects import Effect, Emit, Now, Save, Send, SetTimer
 from ioa_p2p.errors import IoaError
 from ioa_p2p.storage.memory import MemoryStorage
 from ioa_p2p.team.adoption import check_state
-from ioa_p2p.team.events import LeftBehind, Reformed, ReformFailed, Reforming, ReformTeam
+from ioa_p2p.team.commands import ReformTeam
+from ioa_p2p.team.events import LeftBehind, Reformed, ReformFailed, Reforming
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.team.reform import PROMISE_S, SIGN_S
 from ioa_p2p.team.reforms import PROMISES

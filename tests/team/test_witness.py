@@ -4,7 +4,8 @@ import pytest
 
 from ioa_p2p.effects import Send
 from ioa_p2p.steps import Candidate
-from ioa_p2p.team.events import Concluded, Offer, Policy
+from ioa_p2p.team.commands import Offer, Policy
+from ioa_p2p.team.events import Concluded
 from ioa_p2p.team.formation import keepers
 from ioa_p2p.team.guest import Guest
 from ioa_p2p.team.plan import view_of

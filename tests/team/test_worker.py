@@ -5,16 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ioa_p2p.effects import Emit, Now, Rows, Save
-from ioa_p2p.team.events import (
-    CancelTask,
-    InputValue,
-    Orphan,
-    StartTask,
-    TaskDone,
-    TaskFailed,
-    TaskProgress,
-    WorkerDied,
-)
+from ioa_p2p.team.commands import TaskDone, TaskFailed, TaskProgress, WorkerDied
+from ioa_p2p.team.events import CancelTask, InputValue, Orphan, StartTask
 from ioa_p2p.team.life import Life
 from ioa_p2p.team.queue import Queue
 from ioa_p2p.team.tasks import LAN

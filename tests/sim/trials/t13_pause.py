@@ -9,7 +9,8 @@ it gave out under the old fence, and that was not decided before, starts anywher
 import random
 from typing import Any
 
-from ioa_p2p.team.events import Policy, StartTask
+from ioa_p2p.team.commands import Policy
+from ioa_p2p.team.events import StartTask
 from ioa_p2p.team.machine import Teams
 from ioa_p2p.wire.decision import Append
 from tests.sim.checks import watch_election

@@ -9,7 +9,7 @@ watched all along. Half of the seeds kill it while it is full: it starts from wh
 import random
 from typing import Any
 
-from ioa_p2p.team.events import Policy
+from ioa_p2p.team.commands import Policy
 from ioa_p2p.team.machine import Teams
 from tests.sim.checks import watch_election
 from tests.sim.jobs import CAST, Jobs
